@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/console.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,16 +16,29 @@ namespace regatta {
 namespace {
 
 int lost_output = 0; // errno of the first failed write; 0: none
+std::FILE* claimed = nullptr;
 
-}
+} // namespace
 
 void print_error(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
+  write_all(STDERR_FILENO, text);
+}
+
+void claim_standard_output() {
+  if (claimed) return;
+  std::fflush(stdout);
+  const int copy = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) return;
+  std::FILE* const stream = ::fdopen(copy, "w");
+  if (!stream || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    stream ? std::fclose(stream) : ::close(copy);
+    return;
   }
+  claimed = stream; // the exit of the process flushes it, like all streams
+}
+
+std::FILE* document_stream() noexcept {
+  return claimed ? claimed : stdout;
 }
 
 void print_output(std::string_view text) noexcept {

@@ -3,6 +3,7 @@
 // Writes to the program's terminal, or to the files and pipes that replace it, which can fail at any time.
 #pragma once
 
+#include <cstdio>
 #include <string_view>
 
 namespace regatta {
@@ -12,7 +13,16 @@ namespace regatta {
 // SIGPIPE is ignored.
 void print_error(std::string_view text) noexcept;
 
-// [main] Writes `text` as it is to document_stream() (standard_output.hpp) and flushes it. Requires that SIGPIPE is
+// [main] Reserves standard output for document_stream(). Afterwards descriptor 1 and stdout, which plugins write to,
+// lead to standard error. Call it before any plugin is loaded; further calls do nothing. Changes nothing if standard
+// output cannot be duplicated.
+void claim_standard_output();
+
+// [main] Returns the stream that print_output() writes to: stdout, or after claim_standard_output() the
+// reserved standard output. Never null; the caller must not close it.
+std::FILE* document_stream() noexcept;
+
+// [main] Writes `text` as it is to document_stream() and flushes it. Requires that SIGPIPE is
 // ignored. A failure is remembered; finish_output() reports it.
 void print_output(std::string_view text) noexcept;
 

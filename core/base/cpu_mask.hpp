@@ -13,15 +13,15 @@ namespace regatta {
 // Returns the CPUs in this thread's affinity mask, ascending; empty if the mask cannot be read.
 std::vector<int> available_cpus();
 
-// A mask of CPUs for sched_setaffinity(), as long as the highest of them needs. `set` is null without CPUs.
-struct cpu_mask {
+// A mask of CPUs for sched_setaffinity(), as long as the highest of them needs.
+class cpu_mask {
+public:
   explicit cpu_mask(const std::vector<int>& cpus);
-  ~cpu_mask();
-  cpu_mask(const cpu_mask&) = delete;
-  cpu_mask& operator=(const cpu_mask&) = delete;
+  const cpu_set_t* set() const { return sets_.empty() ? nullptr : sets_.data(); } // null without CPUs
+  std::size_t bytes() const { return sets_.size() * sizeof(cpu_set_t); }
 
-  cpu_set_t* set = nullptr;
-  std::size_t bytes = 0;
+private:
+  std::vector<cpu_set_t> sets_;
 };
 
 } // namespace regatta

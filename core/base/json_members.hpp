@@ -6,6 +6,7 @@
 
 #include "base/failure.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -39,19 +40,13 @@ template <class T> struct json_type {
 
 template <class T> struct json_type<std::vector<T>> {
   static bool holds(const nlohmann::json& j) {
-    if (!j.is_array()) return false;
-    for (const nlohmann::json& element : j)
-      if (!json_type<T>::holds(element)) return false;
-    return true;
+    return j.is_array() && std::all_of(j.begin(), j.end(), json_type<T>::holds);
   }
 };
 
 template <class T> struct json_type<std::map<std::string, T>> {
   static bool holds(const nlohmann::json& j) {
-    if (!j.is_object()) return false;
-    for (const nlohmann::json& value : j)
-      if (!json_type<T>::holds(value)) return false;
-    return true;
+    return j.is_object() && std::all_of(j.begin(), j.end(), json_type<T>::holds); // of the values
   }
 };
 

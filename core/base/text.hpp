@@ -25,6 +25,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 // Returns the items with the separator between them: "a, b, c".
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
+// Returns the parts of `text` between the separators, one more than there are separators; parts may be empty.
+std::vector<std::string> split(std::string_view text, char separator);
+
 // Returns the lines of `text` without their newlines. A newline at the end adds no empty line.
 std::vector<std::string> lines_of(std::string_view text);
 

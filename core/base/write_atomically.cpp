@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/write_atomically.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/failure.hpp"
 
 #include <cerrno>
@@ -8,42 +9,16 @@
 #include <cstring>
 #include <random>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace regatta {
 namespace {
 
 namespace fs = std::filesystem;
-
-class descriptor {
-public:
-  descriptor(const fs::path& file, int flags) : fd_(::open(file.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~descriptor() { close(); }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-
-  bool open() const { return fd_ >= 0; }
-  bool write(const std::string& text) const {
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n < 0 && errno != EINTR) return false;
-      if (n > 0) done += static_cast<std::size_t>(n);
-    }
-    return true;
-  }
-  bool sync() const { return ::fsync(fd_) == 0; }
-  bool close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd < 0 || ::close(fd) == 0;
-  }
-
-private:
-  int fd_;
-};
 
 constexpr const char* ending = ".tmp";
 constexpr std::size_t digits = 16;
@@ -60,8 +35,8 @@ fs::path temporary_of(const fs::path& file) {
 
 void write_atomically(const fs::path& file, const std::string& text) {
   const fs::path temporary = temporary_of(file);
-  descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-  const bool made = out.open();
+  unique_fd out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  const bool made = out.get() >= 0;
   const auto give_up = [&](const char* step) {
     const std::string why = std::strerror(errno);
     std::error_code ignored;
@@ -69,9 +44,9 @@ void write_atomically(const fs::path& file, const std::string& text) {
     throw failure(exit_code::run, fmt::format("cannot write {}: {}: {}", file.string(), step, why));
   };
   if (!made) give_up("open");
-  if (!out.write(text)) give_up("write");
-  if (!out.sync()) give_up("fsync");
-  if (!out.close()) give_up("close");
+  if (!write_all(out.get(), text)) give_up("write");
+  if (::fsync(out.get()) != 0) give_up("fsync");
+  if (::close(out.release()) != 0) give_up("close");
   if (std::rename(temporary.c_str(), file.c_str()) != 0) give_up("rename");
   sync_folder_of(file);
 }
@@ -82,8 +57,16 @@ bool is_leftover(const std::string& name, const std::string& file) {
 }
 
 void sync_folder_of(const fs::path& file) {
-  const descriptor folder(file.has_parent_path() ? file.parent_path() : fs::path("."), O_RDONLY | O_DIRECTORY);
-  if (folder.open()) folder.sync();
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() >= 0) ::fsync(opened.get());
+}
+
+bool is_open_at(int fd, const fs::path& file) {
+  struct stat mine {
+  }, there{};
+  return ::fstat(fd, &mine) == 0 && ::lstat(file.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+         mine.st_ino == there.st_ino;
 }
 
 } // namespace regatta

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/campaign.hpp"
 
-#include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "campaign/limits.hpp"
 #include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/launcher_ranks.hpp"
@@ -24,10 +22,6 @@ struct campaign::planned {
   bool over = false; // failed or skipped: its remaining repeats do not run
 
   std::uint64_t repeats() const { return static_cast<std::uint64_t>(config->measure.repeats); }
-};
-
-struct campaign::group {
-  std::vector<planned> cases;
 };
 
 struct campaign::outcome {
@@ -71,7 +65,7 @@ campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files&
 bool campaign::run() {
   campaign_begin_ = rg::steady_ns();
   std::vector<std::string> keys;
-  std::map<std::string, group> groups;
+  std::map<std::string, std::vector<planned>> groups;
   std::vector<case_config> asked; // cases to ask the plugins about, all in one child
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
     const case_config& c = experiment_.cases[i];
@@ -81,7 +75,7 @@ bool campaign::run() {
     // Without a baseline cases share no runs, so each case is a group.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
     if (!groups.count(key)) keys.push_back(key);
-    groups[key].cases.push_back({i, &c, {}, false});
+    groups[key].push_back({i, &c, {}, false});
     runs_planned_ += missing;
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
     if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // prepare_tuning() asks about it
@@ -93,9 +87,9 @@ bool campaign::run() {
   return !interrupted_;
 }
 
-bool campaign::run_group(group& g) {
+bool campaign::run_group(std::vector<planned>& group) {
   std::uint64_t repeats = 0;
-  for (planned& p : g.cases) {
+  for (planned& p : group) {
     const case_config& c = *p.config;
     repeats = std::max(repeats, p.repeats());
     try {
@@ -125,15 +119,15 @@ bool campaign::run_group(group& g) {
     }
   }
   for (std::uint64_t r = 0; r < repeats; ++r)
-    if (!run_repeat(g, r)) return false;
+    if (!run_repeat(group, r)) return false;
   return true;
 }
 
-bool campaign::run_repeat(group& g, std::uint64_t repeat) {
+bool campaign::run_repeat(std::vector<planned>& group, std::uint64_t repeat) {
   std::optional<std::uint64_t> baseline;
   std::map<std::int64_t, std::uint64_t> contention; // key: number of workers
   progress_.repeat = repeat + 1;
-  for (planned& p : g.cases) {
+  for (planned& p : group) {
     const case_config& c = *p.config;
     if (p.over || repeat >= p.repeats() || records_.has(p.index, repeat)) continue;
     progress_.case_number = p.index + 1;
@@ -238,7 +232,7 @@ std::string campaign::kernels_for(const case_config& c) {
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
-  const auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
+  auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
   keep(records_.kernels_record(key, kernel_choices));
   return kernel_choices;
 }

@@ -2,7 +2,8 @@
 //
 // Runs all cases of an experiment, one after the other, every repeat beside its baseline. Cases that share a baseline
 // form a group: each repeat runs all cases of the group, so that a drift of the machine's clock rate affects all of
-// them. A finished run becomes a record at once; a run that has a record does not run again.
+// them. A finished run becomes a record at once. A repeat of a case that has a record does not run again (--resume);
+// each repeat that still has cases to run begins with a new baseline and new contention controls.
 #pragma once
 
 #include "campaign/plugin_facts.hpp"
@@ -15,7 +16,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +29,9 @@ struct campaign_hooks {
   std::function<void(const regatta::progress&)> progress; // a few times a second, and when a run begins
   // A message of a rank, or of the coordinator (coordinator_rank); `level` is one of RG_LOG_*.
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
-  // begin_run: a run begins; its name is like "case-1-repeat-2-baseline". log_file: returns the log file of a rank in
-  // the current run, for the error message of a failure; "" if there is none.
+  // begin_run: a run begins, with a name like "case-1-repeat-2-baseline", or the timing of kernels, "case-1-kernels".
+  // log_file: returns the log file of a rank in the current run, for the error message of a failure; "" if there is
+  // none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
@@ -40,9 +41,9 @@ struct campaign_hooks {
 
 class campaign {
 public:
-  // `records` receives the records of runs, and may hold records of earlier ones. Everything but `hooks` must outlive
-  // this object. Sets facts.interrupted to a function that uses this object: replace it before you use `facts`
-  // after this object is destroyed.
+  // `records` receives the records of runs, and may hold records of earlier ones. All arguments
+  // but `hooks`, and hooks.launcher, must outlive this object. Sets facts.interrupted to a function that uses this
+  // object: replace it before you use `facts` after this object is destroyed.
   campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
            campaign_hooks hooks);
 
@@ -57,11 +58,10 @@ public:
 
 private:
   struct planned;
-  struct group;
   struct outcome;
 
-  bool run_group(group& g);
-  bool run_repeat(group& g, std::uint64_t repeat);
+  bool run_group(std::vector<planned>& group);
+  bool run_repeat(std::vector<planned>& group, std::uint64_t repeat);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements.
   outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);

@@ -31,14 +31,16 @@ public:
     stage(who_, "was being loaded");
     plugins.find(kind::model, c.model.id);
     if (!model.is_graph) return;
-    const component& executor = executor_for(plugins, c.train.device);
-    who_ += fmt::format(" on executor {} ({})", executor.id, executor.file.string());
+    std::vector<std::string> executors;
+    for (const component* e : executors_for(plugins, c.train))
+      executors.push_back(fmt::format("{} ({})", e->id, e->file.string()));
+    who_ += fmt::format(" on executor {}", fmt::join(executors, " or "));
   }
 
   // Calls f(model) with a model for `batch` samples, then destroys the model.
   template <class F> void with(std::uint64_t batch, F&& f) {
     stage_(who_, "was described");
-    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train.device,
+    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train,
                                                   model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr),
                                                   plugin_host::log_function());
     f(*model);
@@ -53,9 +55,10 @@ private:
   std::string who_;
 };
 
-std::uint64_t elements_of(const rg_input& in) {
+// `x`: an rg_input or an rg_tensor.
+template <class T> std::uint64_t elements_of(const T& x) {
   std::uint64_t n = 1;
-  for (std::uint32_t d = 0; d < in.ndim; ++d) n *= static_cast<std::uint64_t>(in.shape[d]);
+  for (std::uint32_t d = 0; d < x.ndim; ++d) n *= static_cast<std::uint64_t>(x.shape[d]);
   return n;
 }
 
@@ -103,12 +106,11 @@ std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
 // Returns the number of distinct words in a text: counted in its first 4 MiB and extrapolated by Heaps' law. A run
 // touches at most as many rows of a table of words. Returns nullopt if the data is not such a text, or cannot be read.
 std::optional<std::uint64_t> count_words(const data_config& d) {
-  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset");
   const bool text = d.format == "words" || d.format == "queries" || d.format == "sentences" || d.format == "parallel";
   std::error_code ec;
   const auto size = static_cast<double>(std::filesystem::file_size(d.path, ec));
   std::ifstream in(d.path);
-  if (!dataset || !text || d.tokens != "words" || ec || !in) return {};
+  if (d.sample_source() != "dataset" || !text || d.tokens != "words" || ec || !in) return {};
   std::unordered_set<std::string> seen;
   double read = 0, half = 0; // bytes read; distinct words in the first half of them
   constexpr double most = 4 << 20;
@@ -124,7 +126,7 @@ std::optional<std::uint64_t> count_words(const data_config& d) {
 // Calls count_words() once for all cases that one child answers.
 std::optional<std::uint64_t> distinct_words(const data_config& d) {
   static std::map<std::vector<std::string>, std::optional<std::uint64_t>> known;
-  const auto [at, is_new] = known.try_emplace({d.source, d.queue_source, d.format, d.path, d.tokens});
+  const auto [at, is_new] = known.try_emplace({d.sample_source(), d.format, d.path, d.tokens});
   if (is_new) at->second = count_words(d);
   return at->second;
 }
@@ -134,8 +136,7 @@ void add_tensors(const model_instance& model, const case_config& c, model_facts&
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
     if (t.kind == RG_TENSOR_STATE) continue;
-    std::uint64_t n = 1;
-    for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
+    const std::uint64_t n = elements_of(t);
     f.parameters += n;
     if (t.kind == RG_TENSOR_DENSE) {
       f.weight_bytes += rg::storage_of(t) * sizeof(float);
@@ -171,6 +172,7 @@ model_facts model_facts_of(const registry& plugins, const case_config& c, const 
   const auto look = [&](const model_instance& m) {
     check_data(c.data, m.inputs());
     f.unit = m.info().unit;
+    f.executor = m.executor();
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
     if (!f.activation_bytes) // executors fuse some nodes, whose results are not stored

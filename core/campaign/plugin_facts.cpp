@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -46,9 +46,9 @@ using nlohmann::json;
 
 // Returns RG_MEMORY_* kinds; a transport must reach at least one of them. Host memory is always among them, because the
 // engine can copy a device's memory to the host.
-std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
-  if (c.train.device == "cpu") return RG_MEMORY_HOST;
-  const component& executor = executor_for(plugins, c.train.device);
+std::uint32_t memory_of_regions(const registry& plugins, const case_config& c, const std::string& executor_id) {
+  if (c.train.device == "cpu" || executor_id.empty()) return RG_MEMORY_HOST;
+  const component& executor = plugins.find(kind::executor, executor_id);
   const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
   return RG_MEMORY_HOST | (device ? device->memory : 0);
 }
@@ -91,13 +91,13 @@ json ask_plugins(const registry& plugins, const case_config& c, const stage_func
   wrong.raise();
   out.caps = transport.caps;
   out.collectives = transport.collectives;
-  out.regions = memory_of_regions(plugins, c);
+  out.regions = memory_of_regions(plugins, c, out.model.executor);
   std::vector<std::string>& files = out.files;
   files = transport.files;
   const component& model = plugins.described(kind::model, c.model.id);
   files.push_back(model.file.string());
   files.push_back(plugins.described(kind::strategy, c.strategy.id).file.string());
-  if (model.is_graph) files.push_back(executor_for(plugins, c.train.device).file.string());
+  if (!out.model.executor.empty()) files.push_back(plugins.described(kind::executor, out.model.executor).file.string());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return members_to_json(out);

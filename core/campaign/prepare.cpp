@@ -2,6 +2,7 @@
 #include "campaign/prepare.hpp"
 
 #include "base/findings.hpp"
+#include "base/units.hpp"
 #include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
@@ -19,8 +20,7 @@ namespace {
 
 // Returns the threads with which a worker reads its input, in addition to the computing thread.
 std::size_t input_threads(const data_config& d) {
-  const bool queue = d.source == "queue", dataset = (queue ? d.queue_source : d.source) == "dataset";
-  return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
+  return (d.source == "queue" ? 1 : 0) + (d.sample_source() == "dataset" ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
 void refuse(findings& wrong, const std::string& text) {
@@ -91,6 +91,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   const component& strategy = answers.plugins().find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
+  if (!facts.model.executor.empty()) run.job.config.train.executor = {facts.model.executor};
   run.job.batch = facts.model.batch_per_worker;
   run.job.kernels = kernels;
   run.job.files = facts.files;
@@ -207,9 +208,25 @@ std::string baseline_key(const case_config& c) {
 std::string kernels_key(const case_config& c) {
   const nlohmann::json j = to_json(c);
   const std::int64_t workers = c.train.scaling == "strong" ? c.cluster.workers : 1;
-  return nlohmann::json{j.at("model"),      c.train.batch,     workers,        c.train.batch_unit,
-                        c.train.accumulate, c.train.precision, c.train.device, c.cluster.threads}
+  return nlohmann::json{j.at("model"),     c.train.batch,  workers,          c.train.batch_unit, c.train.accumulate,
+                        c.train.precision, c.train.device, c.train.executor, c.cluster.threads}
       .dump();
+}
+
+void set_timeout(launch_plan& plan, const std::string& timeout) {
+  using namespace std::chrono;
+  plan.debugged = timeout == "none";
+  plan.stall.watched = !plan.debugged;
+  if (const auto time = parse_nanoseconds(timeout)) plan.stall.same = duration_cast<milliseconds>(nanoseconds(*time));
+}
+
+void set_limits(launch_plan& plan, const case_config& c) {
+  using namespace std::chrono;
+  set_timeout(plan, c.measure.timeout);
+  stall_limits& limits = plan.stall;
+  // The source waits data.timeout for a batch and then fails with its own message; this limit must be longer.
+  if (c.data.source == "stream")
+    limits.rare = std::max(limits.rare, duration_cast<milliseconds>(2 * nanoseconds(c.data.timeout_ns)));
 }
 
 } // namespace regatta

@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "check/harness/rank_group.hpp"
 #include "check/harness/runner.hpp"
@@ -106,7 +107,7 @@ target load_target(const check_options& o) {
 
 std::vector<test> tests_for(const subject& s) {
   if (!s.write_to.empty()) return {write_reference_test()};
-  return s.tested ? tests_of(s) : tests_of_file();
+  return tests_of(s);
 }
 
 bool wanted(const check_options& o, const test& t) {
@@ -139,7 +140,7 @@ int list(const target& t, const check_options& o) {
         rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
       }
   if (o.json)
-    print_output(fmt::format("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    print_output(document_text(out));
   else
     print_output(indented({{"test"}, {"of"}, {"expected"}}, std::move(rows)));
   return 0;
@@ -225,12 +226,9 @@ struct summary {
 };
 
 ordered_json result_of(const test& t, const verdict& v) {
-  return {{"name", t.name},
-          {"expected", t.expected},
-          {"status", name_of(v.result)},
-          {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
-          {"seconds", v.seconds},
-          {"remarks", v.remarks}};
+  return {{"name", t.name},       {"expected", t.expected},
+          {"status", v.result},   {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
+          {"seconds", v.seconds}, {"remarks", v.remarks}};
 }
 
 ordered_json entry_of(const subject& s, ordered_json results) {
@@ -274,16 +272,15 @@ int run_silently(const target& t, const check_options& o) {
 
 void print_summary(const target& t, const check_options& o, const summary& all) {
   if (o.json)
-    return print_output(fmt::format("{}\n", ordered_json{{"schema", "regatta.check/1"},
-                                                         {"file", t.file.string()},
-                                                         {"sha256", sha256_of(t.file)},
-                                                         {"seed", o.seed},
-                                                         {"subjects", all.subjects},
-                                                         {"passed", all.passed},
-                                                         {"failed", all.failed},
-                                                         {"skipped", all.skipped},
-                                                         {"untested", all.untested}}
-                                                .dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    return print_output(document_text(ordered_json{{"schema", "regatta.check/1"},
+                                                   {"file", t.file.string()},
+                                                   {"sha256", sha256_of(t.file)},
+                                                   {"seed", o.seed},
+                                                   {"subjects", all.subjects},
+                                                   {"passed", all.passed},
+                                                   {"failed", all.failed},
+                                                   {"skipped", all.skipped},
+                                                   {"untested", all.untested}}));
   print_output(fmt::format("{} passed, {} failed, {} skipped\n", all.passed, all.failed, all.skipped));
   for (const std::string& one : all.untested) print_output(fmt::format("nothing was tested of {}\n", one));
 }
@@ -325,7 +322,7 @@ int run_one(const check_options& o) {
 }
 
 int write(const subject& s, const check_options& o) {
-  const test& task = write_reference_test();
+  const test task = write_reference_test();
   const verdict v = o.in_process ? run_in_process(task, s) : run_in_child(task, s);
   if (v.result != outcome::passed)
     throw failure(v.result == outcome::skipped ? exit_code::skipped : exit_code::run,

@@ -14,7 +14,7 @@ struct check_options {
   std::uint64_t seed = 1;
   std::string reference, write_reference; // folders; empty: none
   bool in_process = false, list = false, quick = false, json = false;
-  // Options of a process that another `regatta check` started for one test (conformance::arguments_for).
+  // Options of a process that another `regatta check` started for one test (conformance::run_in_child).
   std::string one, component;    // name of the test, empty: not such a process; KIND/ID, empty: the file itself
   std::vector<std::string> with; // other plugin files
 };

@@ -2,12 +2,10 @@
 #include "cli/comm.hpp"
 
 #include "base/console.hpp"
-#include "base/exit_code.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "campaign/limits.hpp"
+#include "campaign/prepare.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/rank_logs.hpp"
@@ -15,6 +13,7 @@
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
+#include "experiment/experiment.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
@@ -151,9 +150,9 @@ json measure(const comm::plan& p, const comm_options& o, launcher_ranks* launche
   launched.launcher = launcher;
   set_timeout(launched, o.timeout);
   launched.stall.setting = "--timeout";
-  const json job = {{"comm", comm::to_json(mine)}};
+  const json job = {{"comm", mine}};
   for (std::uint32_t r = 0; r < p.ranks; ++r)
-    launched.ranks.push_back({fmt::format("rank of {}", p.transport.id), cpus.cpus[r], job});
+    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus.cpus[r], job});
   launch_hooks hooks;
   hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,
                                                                         const std::string& text) {
@@ -164,9 +163,9 @@ json measure(const comm::plan& p, const comm_options& o, launcher_ranks* launche
   if (result.interrupted) throw failure(exit_code::interrupted, "interrupted");
   if (result.failure)
     throw failure(static_cast<exit_code>(result.failure->code),
-                  fmt::format("{} between {} ranks: {}", p.transport.id, p.ranks, result.failure->message));
+                  fmt::format("{} between {} ranks: {}", p.transport, p.ranks, result.failure->message));
   std::vector<std::vector<comm::measurement>> by_rank;
-  for (const json& r : result.results) by_rank.push_back(comm::measurements_from_json(r));
+  for (const json& r : result.results) by_rank.push_back(r.get<std::vector<comm::measurement>>());
   return comm::entries_of(mine, by_rank);
 }
 
@@ -213,7 +212,8 @@ int comm_verb(const comm_options& o) {
   int code = static_cast<int>(exit_code::done);
   for (const auto& [choice, files] : transports)
     for (const unsigned ranks : o.ranks) {
-      p.transport = choice;
+      p.transport = choice.id;
+      p.parameters = choice.parameters;
       p.files = files;
       p.ranks = ranks;
       try {

@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/indented_table.hpp"
@@ -288,7 +289,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
     if (!unavailable.empty()) out["unavailable"] = unavailable;
     if (network) out["network"] = network_json(*network);
-    print_output(fmt::format("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    print_output(document_text(out));
     return 0;
   }
   print_output(fmt::format("{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name, c.plugin_version,

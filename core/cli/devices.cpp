@@ -10,7 +10,7 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

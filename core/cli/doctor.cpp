@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/devices.hpp"
@@ -141,7 +142,7 @@ int doctor_verb(const std::vector<std::filesystem::path>& folders, bool as_json)
   const registry plugins(folders);
   const ordered_json d = diagnosis(plugins, folders);
   if (as_json)
-    print_output(fmt::format("{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    print_output(document_text(d));
   else
     print(d);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

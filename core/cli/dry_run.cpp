@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/estimate.hpp"
@@ -119,10 +120,7 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
                                              {"time", true}, {"memory", true}, {""}};
   const std::vector<std::vector<std::string>> rows = rows_of(e, all);
   switch (form) {
-  case format::json:
-    print_output(
-        fmt::format("{}\n", document_of(e, all, machine).dump(2, ' ', false, ordered_json::error_handler_t::replace)));
-    break;
+  case format::json: print_output(document_text(document_of(e, all, machine))); break;
   case format::csv: print_output(render_csv({{"results", cases_for_csv(e, document_of(e, all, machine))}})); break;
   case format::markdown: {
     text_table table;

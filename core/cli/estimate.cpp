@@ -66,7 +66,7 @@ std::optional<nlohmann::json> parameter(const component& p, const component_choi
 }
 
 // Returns the bytes of dense gradients that are sent for each byte of weights. Parameters of a strategy tell whether it
-// compresses.
+// compresses. A list of sparsities ends with that of the timed steps; a ramp-up before them sends more.
 double density_of(const component& strategy, const component_choice& choice) {
   double density = 1;
   if (const auto s = parameter(strategy, choice, "sparsity");
@@ -139,9 +139,8 @@ struct data_cost {
 
 data_cost data_of(const case_config& c) {
   const data_config& d = c.data;
-  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset");
   const auto format = formats.find(d.format);
-  if (!dataset || format == formats.end()) return {};
+  if (d.sample_source() != "dataset" || format == formats.end()) return {};
   const format_cost& f = format->second;
   data_cost cost;
   const double evaluation = bytes_below(d.evaluation_path);

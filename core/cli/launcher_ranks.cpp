@@ -11,7 +11,7 @@
 #include <exception>
 
 #include <fmt/format.h>
-#include <regatta/launcher.h>
+#include <regatta/ext/launcher.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -3,6 +3,8 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
 #include "cli/indented_table.hpp"
 
 #include <array>
@@ -55,6 +57,11 @@ ordered_json listing(const registry& plugins, const std::vector<std::filesystem:
   return out;
 }
 
+// Prints nothing if there are no lines.
+void print_part(const char* title, const std::vector<std::string>& lines) {
+  if (!lines.empty()) print_output(fmt::format("{}\n  {}\n\n", title, join(lines, "\n  ")));
+}
+
 void print(const registry& plugins, const std::vector<std::filesystem::path>& folders, std::optional<kind> only) {
   for (auto k : all_kinds) {
     if (only && *only != k) continue;
@@ -67,23 +74,14 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
       print_output(fmt::format("{}\n{}\n", plural_of(k),
                                indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows))));
   }
-  if (!plugins.hidden().empty()) {
-    print_output("hidden by a folder that comes first\n");
-    for (const auto& h : plugins.hidden())
-      print_output(
-          fmt::format("  {} {} of {}: {} is used instead\n", name_of(h.kind), h.id, h.file.string(), h.by.string()));
-    print_output("\n");
-  }
-  if (!plugins.failures().empty()) {
-    print_output("not usable\n");
-    for (const auto& f : plugins.failures()) print_output(fmt::format("  {}: {}\n", f.file.string(), f.reason));
-    print_output("\n");
-  }
-  if (const auto lines = left_out(folders); !lines.empty()) {
-    print_output("left out of this build\n");
-    for (const std::string& line : lines) print_output(fmt::format("  {}\n", line));
-    print_output("\n");
-  }
+  std::vector<std::string> hidden, unusable;
+  for (const auto& h : plugins.hidden())
+    hidden.push_back(
+        fmt::format("{} {} of {}: {} is used instead", name_of(h.kind), h.id, h.file.string(), h.by.string()));
+  for (const auto& f : plugins.failures()) unusable.push_back(fmt::format("{}: {}", f.file.string(), f.reason));
+  print_part("hidden by a folder that comes first", hidden);
+  print_part("not usable", unusable);
+  print_part("left out of this build", left_out(folders));
   if (folders.empty())
     print_output("searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
   for (const auto& f : folders) print_output(fmt::format("searched {}\n", f.string()));
@@ -94,9 +92,7 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
 int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<kind> only, bool json) {
   const registry plugins(folders);
   if (json)
-    // Texts of plugins may be invalid UTF-8, so replace wrong bytes.
-    print_output(fmt::format(
-        "{}\n", listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
+    print_output(document_text(listing(plugins, folders, only)));
   else
     print(plugins, folders, only);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

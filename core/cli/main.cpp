@@ -3,7 +3,6 @@
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/data.hpp"
@@ -13,7 +12,7 @@
 #include "cli/list.hpp"
 #include "cli/run.hpp"
 #include "comm/results.hpp"
-#include "config/schema_text.hpp"
+#include "config/load.hpp"
 #include "control/client.hpp"
 #include "control/rank_arguments.hpp"
 #include "experiment/schema.hpp"
@@ -51,6 +50,25 @@ void open_standard_descriptors() {
     }
 }
 
+constexpr const char* format_help = "format of standard output: console, markdown, csv, json";
+
+// `type` is the placeholder of the value in the help; "": none.
+template <class T>
+CLI::Option* add_option(CLI::App* verb, const char* name, T& value, const char* type, const char* help) {
+  return verb->add_option(name, value, help)->type_name(type);
+}
+
+// The option takes one value each time that it is given.
+void add_repeatable(CLI::App* verb, const char* name, std::vector<std::string>& values, const char* type,
+                    const char* help) {
+  add_option(verb, name, values, type, help)->allow_extra_args(false);
+}
+
+void add_plugin_path(CLI::App* verb, std::vector<std::string>& folders) {
+  add_repeatable(verb, "--plugin-path", folders, "DIR",
+                 "folder with plugins, searched first (repeatable; also REGATTA_PLUGIN_PATH)");
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app("A benchmark engine for distributed deep-learning training.", "regatta");
   app.set_version_flag("--version", "regatta " REGATTA_VERSION);
@@ -59,37 +77,22 @@ int dispatch(int argc, char** argv) {
   app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
              "4 results wrong; 77 every case was skipped; 130 interrupted.");
 
-  std::vector<std::string> plugin_path;
-  const auto takes_plugins = [&](CLI::App* verb) {
-    verb->add_option("--plugin-path", plugin_path,
-                     "folder with plugins, searched first (repeatable; also REGATTA_PLUGIN_PATH)")
-        ->type_name("DIR")
-        ->allow_extra_args(false);
-  };
-
+  const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
   CLI::App* run_app = app.add_subcommand("run", "run the experiment of a TOML file");
   run_app->add_option("FILE", run.file, "the experiment")->required()->type_name("FILE.toml");
-  run_app->add_option("--set", run.changes.set, "override a key (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  run_app->add_option("--sweep", run.changes.sweep, "sweep a key (repeatable)")
-      ->type_name("KEY=V1,V2,...")
-      ->allow_extra_args(false);
-  run_app->add_option("--out", run.out, "folder for the results (default: results/NAME-TIME)")->type_name("DIR");
+  add_repeatable(run_app, "--set", run.changes.set, "KEY=VALUE", "override a key (repeatable)");
+  add_repeatable(run_app, "--sweep", run.changes.sweep, "KEY=V1,V2,...", "sweep a key (repeatable)");
+  add_option(run_app, "--out", run.out, "DIR", "folder for the results (default: results/NAME-TIME)");
   run_app->add_flag("--resume", run.resume,
                     "go on with the campaign in the folder of --out: run what is missing there");
-  run_app->add_option("--format", run.format, "format of standard output: console, markdown, csv, json")
-      ->type_name("FORMAT");
-  run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
-      ->type_name("WHEN")
+  add_option(run_app, "--format", run.format, "FORMAT", format_help);
+  add_option(run_app, "--progress", run.progress, "WHEN", "a live line on standard error: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  run_app
-      ->add_option("--log", run.log,
-                   "show log lines and output of ranks up to this level: error, warning (default), info, debug; all "
-                   "of it is in DIR/logs")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
+  add_option(run_app, "--log", run.log, "LEVEL",
+             "show log lines and output of ranks up to this level: error, warning (default), info, debug; all of it is "
+             "in DIR/logs")
+      ->check(log_levels);
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
   run_app->add_flag_callback(
       "--keys",
@@ -98,48 +101,37 @@ int dispatch(int argc, char** argv) {
         throw CLI::Success();
       },
       "print the keys that a file may have, with defaults and what is allowed");
-  takes_plugins(run_app);
+  add_plugin_path(run_app, run.plugin_path);
 
+  std::vector<std::string> plugin_path; // of the verbs list, describe and doctor
   std::string list_kind;
   bool json = false;
   CLI::App* list_app = app.add_subcommand("list", "list the plugins, where they are, and what could not be loaded");
-  list_app->add_option("KIND", list_kind, "models, executors, transports or strategies")
-      ->type_name("")
+  add_option(list_app, "KIND", list_kind, "", "models, executors, transports or strategies")
       ->check(CLI::IsMember({"models", "executors", "transports", "strategies"}));
   list_app->add_flag("--json", json, "as JSON");
-  takes_plugins(list_app);
+  add_plugin_path(list_app, plugin_path);
 
   std::string described;
   std::vector<std::string> described_with;
   CLI::App* describe_app = app.add_subcommand("describe", "a plugin's parameters and what it can do; a graph's layers");
-  describe_app->add_option("KIND/ID", described, "for example model/vgg16")->required()->type_name("");
-  describe_app->add_option("--set", described_with, "change a parameter (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_option(describe_app, "KIND/ID", described, "", "for example model/vgg16")->required();
+  add_repeatable(describe_app, "--set", described_with, "NAME=VALUE", "change a parameter (repeatable)");
   describe_app->add_flag("--json", json, "as JSON");
-  takes_plugins(describe_app);
+  add_plugin_path(describe_app, plugin_path);
 
   check_options check;
   CLI::App* check_app = app.add_subcommand("check", "test a plugin against the interface");
-  check_app->add_option("PLUGIN", check.target, "a file, or KIND/ID of one that `regatta list` shows")
-      ->required()
-      ->type_name("FILE.so|KIND/ID");
-  check_app->add_option("--set", check.set, "a parameter of the plugin (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  check_app->add_option("--only", check.only, "tests whose names match, such as add* (repeatable)")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
-  check_app->add_option("--seed", check.seed, "seed of the random numbers of the tests (default: 1)")->type_name("N");
-  check_app
-      ->add_option("--reference", check.reference,
-                   "of a model: compare its gradients with DIR/NAME.npy, one file for each tensor")
-      ->type_name("DIR");
-  check_app
-      ->add_option(
-          "--write-reference", check.write_reference,
-          "of a model: write inputs, weights and gradients of the batch that --reference uses, and test nothing")
-      ->type_name("DIR");
+  add_option(check_app, "PLUGIN", check.target, "FILE.so|KIND/ID",
+             "a file, or KIND/ID of one that `regatta list` shows")
+      ->required();
+  add_repeatable(check_app, "--set", check.set, "NAME=VALUE", "a parameter of the plugin (repeatable)");
+  add_repeatable(check_app, "--only", check.only, "PATTERN", "tests whose names match, such as add* (repeatable)");
+  add_option(check_app, "--seed", check.seed, "N", "seed of the random numbers of the tests (default: 1)");
+  add_option(check_app, "--reference", check.reference, "DIR",
+             "of a model: compare its gradients with DIR/NAME.npy, one file for each tensor");
+  add_option(check_app, "--write-reference", check.write_reference, "DIR",
+             "of a model: write inputs, weights and gradients of the batch that --reference uses, and test nothing");
   check_app->add_flag("--quick", check.quick, "skip tests that need gigabytes of memory");
   check_app->add_flag("--list", check.list, "list the tests, run none");
   check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
@@ -151,77 +143,58 @@ int dispatch(int argc, char** argv) {
       "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
       "3 the plugin is missing or cannot be loaded; 77 nothing of a component could be tested. --list says what each\n"
       "test expects; conformance.md says more (docs/ of the source, share/doc/regatta/ of an installation).");
-  takes_plugins(check_app);
+  add_plugin_path(check_app, check.plugin_path);
 
   comm_options communication;
   CLI::App* comm_app = app.add_subcommand("comm", "measure transports and collectives alone, by size");
-  comm_app->add_option("--transport", communication.transports, "ids, separated by commas")
-      ->type_name("ID,...")
-      ->delimiter(',')
-      ->capture_default_str();
-  comm_app->add_option("--op", communication.ops, "allreduce, reducescatter, allgather, broadcast, send, push_pull")
-      ->type_name("OP,...")
-      ->delimiter(',')
-      ->capture_default_str();
-  comm_app
-      ->add_option("--algorithm", communication.algorithms,
-                   "native, ring, halving_doubling, recursive_doubling, tree, scatter_gather: those that an operation "
-                   "has (default: all)")
-      ->type_name("NAME,...")
+  // Adds an option whose help shows the default.
+  const auto add_shown = [&](const char* name, auto& value, const char* type, const char* help) {
+    return add_option(comm_app, name, value, type, help)->capture_default_str();
+  };
+  add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
+  add_shown("--op", communication.ops, "OP,...", "allreduce, reducescatter, allgather, broadcast, send, push_pull")
       ->delimiter(',');
-  comm_app->add_option("--ranks", communication.ranks, "processes")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 1024))
-      ->capture_default_str();
-  comm_app->add_option("--min", communication.least, "the smallest message")->type_name("SIZE")->capture_default_str();
-  comm_app->add_option("--max", communication.most, "the largest message")->type_name("SIZE")->capture_default_str();
+  add_option(comm_app, "--algorithm", communication.algorithms, "NAME,...",
+             "native, ring, halving_doubling, recursive_doubling, tree, scatter_gather: those that an operation has "
+             "(default: all)")
+      ->delimiter(',');
+  add_shown("--ranks", communication.ranks, "N,...", "processes")->delimiter(',')->check(CLI::Range(2, 1024));
+  add_shown("--min", communication.least, "SIZE", "the smallest message");
+  add_shown("--max", communication.most, "SIZE", "the largest message");
   comm_app->add_option("--factor", communication.factor, "factor from one size to the next")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
-  comm_app
-      ->add_option("--spin", communication.spin,
-                   "how long a rank that waits spins before it sleeps; 0s: it blocks at once")
-      ->type_name("TIME")
-      ->capture_default_str();
+  add_shown("--spin", communication.spin, "TIME",
+            "how long a rank that waits spins before it sleeps; 0s: it blocks at once");
   comm_app->add_option("--seconds", communication.seconds, "how long each size is measured")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
-  comm_app
-      ->add_option("--timeout", communication.timeout,
-                   "longest time without any progress of a rank, then its transport fails and the next one runs: a "
-                   "time such as 20s; auto: 120 s; none: for debuggers")
-      ->type_name("TIME")
-      ->capture_default_str();
-  comm_app
-      ->add_option("--log", communication.log,
-                   "show log lines and output of ranks up to this level: error, warning, info, debug")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
-      ->capture_default_str();
-  comm_app->add_option("--set", communication.set, "a parameter of a transport, such as tcp.chunk=4096 (repeatable)")
-      ->type_name("ID.NAME=VALUE")
-      ->allow_extra_args(false);
+  add_shown("--timeout", communication.timeout, "TIME",
+            "longest time without any progress of a rank, then its transport fails and the next one runs: a time such "
+            "as 20s; auto: 120 s; none: for debuggers");
+  add_shown("--log", communication.log, "LEVEL",
+            "show log lines and output of ranks up to this level: error, warning, info, debug")
+      ->check(log_levels);
+  add_repeatable(comm_app, "--set", communication.set, "ID.NAME=VALUE",
+                 "a parameter of a transport, such as tcp.chunk=4096 (repeatable)");
   comm_app->add_option("--interface", communication.interface, "network interface that ranks listen on")
       ->capture_default_str();
   comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
-  comm_app->add_option("--format", communication.format, "format of standard output: console, markdown, csv, json")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_shown("--format", communication.format, "FORMAT", format_help);
   comm_app->footer(comm::formulas());
-  takes_plugins(comm_app);
+  add_plugin_path(comm_app, communication.plugin_path);
 
   std::string data_format, data_folder;
   CLI::App* data_app = app.add_subcommand("data", "generate small data sets");
   data_app->require_subcommand(1);
   CLI::App* make_app = data_app->add_subcommand("make", "write learnable data, the same bytes every time");
-  make_app->add_option("FORMAT", data_format, "as in data.format")->required()->type_name("");
-  make_app->add_option("DIR", data_folder, "a folder that is missing or empty")->required()->type_name("");
+  add_option(make_app, "FORMAT", data_format, "", "as in data.format")->required();
+  add_option(make_app, "DIR", data_folder, "", "a folder that is missing or empty")->required();
   make_app->footer(formats_of_data());
 
   CLI::App* doctor_app = app.add_subcommand("doctor", "this machine: cores, limits, plugins, devices, network");
   doctor_app->add_flag("--json", json, "as JSON");
-  takes_plugins(doctor_app);
+  add_plugin_path(doctor_app, plugin_path);
 
   std::string connect;
   std::uint32_t rank = 0;
@@ -248,16 +221,11 @@ int dispatch(int argc, char** argv) {
   if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd); // the coordinator reads its standard output
   claim_standard_output();
   if (*comm_app) {
-    communication.plugin_path = plugin_path;
     communication.command = command_line({argv, argv + argc});
     return comm_verb(communication);
   }
-  if (*check_app) {
-    check.plugin_path = plugin_path;
-    return check_verb(check);
-  }
+  if (*check_app) return check_verb(check);
   if (*run_app) {
-    run.plugin_path = plugin_path;
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }

@@ -10,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include <regatta/ext/graph.h>
+
 namespace regatta {
 namespace {
 

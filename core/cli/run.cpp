@@ -3,7 +3,6 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"
@@ -70,7 +69,8 @@ private:
 };
 
 // Returns every plugin that a case uses, with the parameters of the first case that uses it.
-json plugins_of(const registry& plugins, const experiment& e, plugin_files& files) {
+json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files) {
+  const registry& plugins = answers.plugins();
   json list = json::array();
   std::set<std::pair<int, std::string>> seen;
   const auto add = [&](kind k, const component_choice& choice) {
@@ -85,11 +85,10 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
   };
   for (const case_config& c : e.cases) {
     add(kind::model, c.model);
-    if (plugins.find(kind::model, c.model.id).is_graph) {
-      try {
-        add(kind::executor, {executor_for(plugins, c.train.device).id, {}});
-      } catch (const failure&) { // there is no such executor: the case itself reports that
-      }
+    try {
+      if (const std::string& executor = answers.of(c).model.executor; !executor.empty())
+        add(kind::executor, {executor, {}});
+    } catch (const failure&) { // the case itself reports it
     }
     add(kind::strategy, c.strategy);
     add(kind::transport, c.transport);
@@ -98,15 +97,17 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
 }
 
 // Returns describe_machine() with `gpu_topology`: null unless a case uses a device, because asking loads the executor.
-json this_host(const registry& plugins, const experiment& e) {
+json this_host(plugin_facts_cache& answers, const experiment& e) {
   json host = describe_machine();
   host["gpu_topology"] = nullptr;
   const auto on_device =
       std::find_if(e.cases.begin(), e.cases.end(), [](const case_config& c) { return c.train.device != "cpu"; });
   if (on_device == e.cases.end()) return host;
   try {
-    host["gpu_topology"] = devices_of(plugins, executor_for(plugins, on_device->train.device)).at("topology");
-  } catch (const failure&) { // there is no such executor: the case itself reports that
+    const registry& plugins = answers.plugins();
+    const component& executor = plugins.find(kind::executor, answers.of(*on_device).model.executor);
+    host["gpu_topology"] = devices_of(plugins, executor).at("topology");
+  } catch (const failure&) { // the case itself reports it
   }
   return host;
 }
@@ -184,7 +185,7 @@ int run_verb(const run_options& o) {
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   plugin_files files(plugins);
   json context =
-      make_context(o.command, e, json::array({this_host(plugins, e)}), plugins_of(plugins, e, files), warnings);
+      make_context(o.command, e, json::array({this_host(answers, e)}), plugins_of(answers, e, files), warnings);
   context["data"] = fingerprints_of_data(e);
   result_folder folder(o.out.empty() ? default_folder(e.name) : fs::path(o.out), o.resume);
   campaign_records records(e);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <regatta/algorithms.hpp>
+#include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
 namespace regatta::comm {
@@ -39,97 +40,82 @@ struct pattern {
   }
 
   rg::task<> end_step(std::uint64_t step) {
-    return run(*this, comm.gradients({0, static_cast<std::uint64_t>(what.counts.at(step >> 32))}));
+    return (this->*run)(comm.gradients({0, static_cast<std::uint64_t>(what.counts.at(step >> 32))}));
   }
 
   rg::comm& comm;
 
 private:
-  using body = rg::task<> (*)(pattern& self, rg_buffer buffer);
+  using body = rg::task<> (pattern::*)(rg_buffer buffer);
 
   // Called once: comparing names in every step would take longer than sending a small message.
   body chosen() const {
     const std::string &op = what.op, &algorithm = what.algorithm;
     if (algorithm == "native")
-      return op == "allreduce"       ? native_all_reduce
-             : op == "reducescatter" ? native_reduce_scatter
-             : op == "allgather"     ? native_all_gather
-                                     : native_broadcast;
+      return op == "allreduce"       ? &pattern::native_all_reduce
+             : op == "reducescatter" ? &pattern::native_reduce_scatter
+             : op == "allgather"     ? &pattern::native_all_gather
+                                     : &pattern::native_broadcast;
     if (op == "allreduce")
-      return algorithm == "ring" ? ring : algorithm == "recursive_doubling" ? recursive_doubling : halving_doubling;
-    if (op == "broadcast") return algorithm == "tree" ? tree : scatter_gather;
-    if (op == "reducescatter") return reduce_scatter;
-    if (op == "allgather") return all_gather;
-    if (!takes_part(op, comm.rank(), comm.workers())) return idle;
-    if (op == "send") return there_and_back;
-    return comm.rank() + 1 == comm.workers() ? serve : push_pull;
+      return algorithm == "ring"                 ? &pattern::ring
+             : algorithm == "recursive_doubling" ? &pattern::recursive_doubling
+                                                 : &pattern::halving_doubling;
+    if (op == "broadcast") return algorithm == "tree" ? &pattern::tree : &pattern::scatter_gather;
+    if (op == "reducescatter") return &pattern::reduce_scatter;
+    if (op == "allgather") return &pattern::all_gather;
+    if (!takes_part(op, comm.rank(), comm.workers())) return &pattern::idle;
+    if (op == "send") return &pattern::there_and_back;
+    return comm.rank() + 1 == comm.workers() ? &pattern::serve_pushes : &pattern::push_pull;
   }
 
-  static rg::task<> idle(pattern&, rg_buffer) { co_return; }
+  rg::task<> idle(rg_buffer) { co_return; }
 
-  static rg::task<> native_all_reduce(pattern& self, rg_buffer buffer) {
-    co_await self.comm.all_reduce(self.group, buffer);
-  }
-  static rg::task<> native_reduce_scatter(pattern& self, rg_buffer buffer) {
-    co_await self.comm.reduce_scatter(self.group, buffer);
-  }
-  static rg::task<> native_all_gather(pattern& self, rg_buffer buffer) {
-    co_await self.comm.all_gather(self.group, buffer);
-  }
-  static rg::task<> native_broadcast(pattern& self, rg_buffer buffer) {
-    co_await self.comm.broadcast(self.group, buffer, root);
-  }
+  rg::task<> native_all_reduce(rg_buffer buffer) { co_await comm.all_reduce(group, buffer); }
+  rg::task<> native_reduce_scatter(rg_buffer buffer) { co_await comm.reduce_scatter(group, buffer); }
+  rg::task<> native_all_gather(rg_buffer buffer) { co_await comm.all_gather(group, buffer); }
+  rg::task<> native_broadcast(rg_buffer buffer) { co_await comm.broadcast(group, buffer, root); }
 
-  static rg::task<> ring(pattern& self, rg_buffer buffer) {
-    return rg::ring_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  rg::task<> ring(rg_buffer buffer) { return rg::ring_all_reduce(comm, members, comm.rank(), buffer, 0); }
+  rg::task<> halving_doubling(rg_buffer buffer) {
+    return rg::halving_doubling_all_reduce(comm, members, comm.rank(), buffer, 0);
   }
-  static rg::task<> halving_doubling(pattern& self, rg_buffer buffer) {
-    return rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  rg::task<> recursive_doubling(rg_buffer buffer) {
+    return rg::recursive_doubling_all_reduce(comm, members, comm.rank(), buffer, scratch, 0);
   }
-  static rg::task<> recursive_doubling(pattern& self, rg_buffer buffer) {
-    return rg::recursive_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, self.scratch, 0);
-  }
-  static rg::task<> reduce_scatter(pattern& self, rg_buffer buffer) {
-    return rg::ring_reduce_scatter(self.comm, self.shifted, self.place(), buffer, 0);
-  }
-  static rg::task<> all_gather(pattern& self, rg_buffer buffer) {
-    return rg::ring_all_gather(self.comm, self.shifted, self.place(), buffer, 0);
-  }
-  static rg::task<> tree(pattern& self, rg_buffer buffer) {
-    return rg::tree_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
-  }
-  static rg::task<> scatter_gather(pattern& self, rg_buffer buffer) {
-    return rg::scatter_gather_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
+  rg::task<> reduce_scatter(rg_buffer buffer) { return rg::ring_reduce_scatter(comm, shifted, place(), buffer, 0); }
+  rg::task<> all_gather(rg_buffer buffer) { return rg::ring_all_gather(comm, shifted, place(), buffer, 0); }
+  rg::task<> tree(rg_buffer buffer) { return rg::tree_broadcast(comm, members, comm.rank(), root, buffer, 0); }
+  rg::task<> scatter_gather(rg_buffer buffer) {
+    return rg::scatter_gather_broadcast(comm, members, comm.rank(), root, buffer, 0);
   }
   std::size_t place() const { return (comm.rank() + shifted.size() - 1) % shifted.size(); }
 
   // Sends the gradients of an even rank to the weights of the next rank, and from there back to its own weights.
-  static rg::task<> there_and_back(pattern& self, rg_buffer from) {
-    const rg_buffer to = self.comm.weights({0, from.count});
-    const std::uint32_t peer = self.comm.rank() ^ 1;
-    if (self.comm.rank() % 2 == 0) {
-      co_await self.comm.send(peer, from);
-      co_await self.comm.recv(peer, to);
+  rg::task<> there_and_back(rg_buffer from) {
+    const rg_buffer to = comm.weights({0, from.count});
+    const std::uint32_t peer = comm.rank() ^ 1;
+    if (comm.rank() % 2 == 0) {
+      co_await comm.send(peer, from);
+      co_await comm.recv(peer, to);
     } else {
-      co_await self.comm.recv(peer, to);
-      co_await self.comm.send(peer, to);
+      co_await comm.recv(peer, to);
+      co_await comm.send(peer, to);
     }
   }
 
-  static rg::task<> push_pull(pattern& self, rg_buffer buffer) {
-    const std::uint32_t server = self.comm.workers() - 1;
-    co_await self.comm.send(server, buffer);
-    co_await self.comm.recv(server, buffer);
+  rg::task<> push_pull(rg_buffer buffer) {
+    const std::uint32_t server = comm.workers() - 1;
+    co_await comm.send(server, buffer);
+    co_await comm.recv(server, buffer);
   }
   // Sums the workers' buffers in the order of ranks, and sends the sum to all workers.
-  static rg::task<> serve(pattern& self, rg_buffer sum) {
-    const std::uint32_t workers = self.comm.workers() - 1;
+  rg::task<> serve_pushes(rg_buffer sum) {
+    const std::uint32_t workers = comm.workers() - 1;
     std::vector<rg::operation> under_way;
-    for (std::uint32_t w = 0; w < workers; ++w)
-      under_way.push_back(w == 0 ? self.comm.recv(w, sum) : self.comm.recv_add(w, sum));
+    for (std::uint32_t w = 0; w < workers; ++w) under_way.push_back(w == 0 ? comm.recv(w, sum) : comm.recv_add(w, sum));
     for (rg::operation& o : under_way) co_await o;
     under_way.clear();
-    for (std::uint32_t w = 0; w < workers; ++w) under_way.push_back(self.comm.send(w, sum));
+    for (std::uint32_t w = 0; w < workers; ++w) under_way.push_back(comm.send(w, sum));
     for (rg::operation& o : under_way) co_await o;
   }
 

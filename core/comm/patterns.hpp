@@ -5,14 +5,13 @@
 // elements; k is the upper 32 bits of the step's number (step_of).
 #pragma once
 
-#include "comm/plan.hpp"
-
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/collectives.h>
 
 namespace regatta::comm {
 

@@ -3,9 +3,8 @@
 // The plan of one run of `regatta comm`: one transport, a number of ranks, several operations, many sizes.
 #pragma once
 
-#include "experiment/experiment.hpp"
-
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,10 @@ struct operation {
 };
 
 struct plan {
-  component_choice transport;
-  std::vector<std::string> files; // plugin files of the transport, and of transports that it nests
-  std::string address;            // IP address on which ranks listen
+  std::string transport;                            // its id
+  std::map<std::string, nlohmann::json> parameters; // of the transport
+  std::vector<std::string> files;                   // plugin files of the transport, and of transports that it nests
+  std::string address;                              // IP address on which ranks listen
   std::uint32_t ranks = 2;
   std::uint64_t spin_ns = 0;         // how long a waiting rank polls before it sleeps
   std::vector<operation> operations; // native ones that the transport lacks are skipped
@@ -30,21 +30,19 @@ struct plan {
   double seconds = 0.2;              // to measure each size, about: with 5 to 5000 iterations
 };
 
-// Both plan_from_json() and measurements_from_json() throw nlohmann::json::exception if a member is missing or wrong.
-nlohmann::json to_json(const plan& p);
-plan plan_from_json(const nlohmann::json& j);
-
 // Measurements of one rank, for one operation and size.
 struct measurement {
   operation what;
   std::uint64_t bytes = 0;
-  std::vector<double> seconds; // of each iteration, for `send` half of it; empty on a rank that takes no part
-  std::uint64_t wrong = 0;     // wrong elements in two checked iterations, before and after the measured ones
-  double cpu_seconds = 0;      // of this rank's process, all measured iterations together
+  std::vector<std::int64_t> ns; // of each iteration, for `send` half of it; empty on a rank that takes no part
+  std::uint64_t wrong = 0;      // wrong elements in two checked iterations, before and after the measured ones
+  double cpu_seconds = 0;       // of this rank's process, all measured iterations together
 };
 
-// Times are rounded down to nanoseconds.
-nlohmann::json to_json(const std::vector<measurement>& all);
-std::vector<measurement> measurements_from_json(const nlohmann::json& j);
+// Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(operation, op, algorithm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, address, ranks, spin_ns, operations, counts,
+                                   seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measurement, what, bytes, ns, wrong, cpu_seconds)
 
 } // namespace regatta::comm

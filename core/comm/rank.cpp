@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 #include <regatta/clock.hpp>
+#include <regatta/ext/collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta::comm {
@@ -31,7 +32,8 @@ public:
       : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
         layout_(cluster_layout::make(p.ranks, 0, false)),
         transport_(
-            plugins_, p.transport, [this](int level, const std::string& text) { control_.log(level, text); },
+            plugins_, {p.transport, p.parameters},
+            [this](int level, const std::string& text) { control_.log(level, text); },
             [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); }),
         report_(
             control, [this] { transport_.wake(); },
@@ -71,7 +73,8 @@ public:
     t.kind = RG_TENSOR_DENSE;
     t.name = "message";
     t.ndim = 1;
-    t.shape[0] = static_cast<std::int64_t>(elements);
+    elements_ = static_cast<std::int64_t>(elements);
+    t.shape = &elements_;
     strategy_host_setup x{};
     x.strategy = &pattern_strategy();
     x.values = values;
@@ -91,6 +94,7 @@ private:
   registry plugins_;
   cluster_layout layout_; // the transport points into it
   connected_transport transport_;
+  std::int64_t elements_ = 0; // the shape of the one tensor
   state_report report_;
 };
 
@@ -135,14 +139,14 @@ public:
     m.wrong = checked();
     zero(); // repeated sums of other values would overflow
     const std::uint64_t iterations = warm_up();
-    m.seconds.reserve(iterations);
+    m.ns.reserve(iterations);
     control_.barrier("measure");
     const double cpu = process_cpu_seconds();
     std::int64_t begin = rg::steady_ns();
     for (std::uint64_t i = 0; i < iterations; ++i) {
       once();
       const std::int64_t end = rg::steady_ns();
-      m.seconds.push_back(1e-9 * static_cast<double>(end - begin));
+      m.ns.push_back(end - begin);
       begin = end;
     }
     m.cpu_seconds = process_cpu_seconds() - cpu;
@@ -150,8 +154,8 @@ public:
     m.wrong += checked();
     // An iteration of `send` is two messages, there and back; report the time of one.
     if (what_.op == "send")
-      for (double& s : m.seconds) s /= 2;
-    if (!takes_part(what_.op, control_.rank(), plan_.ranks)) m.seconds.clear();
+      for (std::int64_t& ns : m.ns) ns /= 2;
+    if (!takes_part(what_.op, control_.rank(), plan_.ranks)) m.ns.clear();
     return m;
   }
 
@@ -178,10 +182,7 @@ private:
   }
 
   void zero() {
-    for (const auto& all : {strategy_.weights(), strategy_.gradients()}) {
-      const auto p = part(all);
-      std::fill(p.begin(), p.end(), 0.0F);
-    }
+    for (const auto all : {strategy_.weights(), strategy_.gradients()}) std::ranges::fill(part(all), 0.0F);
   }
 
   // Warms up for about a tenth of plan::seconds. Returns the number of iterations that take about plan::seconds, from 5
@@ -236,7 +237,7 @@ bool is_job(const control_client& control) {
 int run_rank(control_client& control) {
   std::optional<connection> open; // outlives the report: destroying a transport may end the process
   return report_to_coordinator(
-      control, [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")), open)); });
+      control, [&] { return nlohmann::json(measure(control, control.job().at("comm").get<plan>(), open)); });
 }
 
 } // namespace regatta::comm

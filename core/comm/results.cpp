@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/results.hpp"
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "comm/patterns.hpp"
@@ -25,18 +26,19 @@ json entry_of(const plan& p, std::size_t index, const std::vector<std::vector<me
   double cpu = 0;
   for (const auto& rank : by_rank) {
     const measurement& m = rank.at(index);
-    slowest.resize(std::max(slowest.size(), m.seconds.size()));
-    for (std::size_t i = 0; i < m.seconds.size(); ++i) slowest[i] = std::max(slowest[i], m.seconds[i]);
+    slowest.resize(std::max(slowest.size(), m.ns.size()));
+    for (std::size_t i = 0; i < m.ns.size(); ++i)
+      slowest[i] = std::max(slowest[i], static_cast<double>(m.ns[i]) * 1e-9);
     wrong += m.wrong;
     cpu += m.cpu_seconds;
   }
   const double median = regatta::median(slowest).value_or(0), bandwidth = static_cast<double>(first.bytes) / median;
-  // For `send`, `seconds` is the time of one message, and an iteration is two messages.
+  // For `send`, `ns` is the time of one message, and an iteration is two messages.
   const double messages = static_cast<double>(slowest.size()) * (first.what.op == "send" ? 2 : 1);
   return {
-      {"transport", p.transport.id},
+      {"transport", p.transport},
       {"op", first.what.op},
-      {"algorithm", first.what.algorithm.empty() ? json() : json(first.what.algorithm)},
+      {"algorithm", text_or_null(first.what.algorithm)},
       {"ranks", p.ranks},
       {"wait", p.spin_ns ? "spinning" : "blocking"},
       {"bytes", first.bytes},
@@ -67,27 +69,30 @@ text_table table_of(const json& results) {
                {"CPU us", true, 1},  {"iterations", true, 2}};
   t.keys = 5;
   for (const json& r : results)
-    t.rows.push_back({{r.at("transport"), r.at("op"), r.at("algorithm").is_null() ? "-" : r.at("algorithm"),
-                       std::to_string(r.at("ranks").get<int>()), exact_bytes(r.at("bytes").get<std::int64_t>()),
-                       microseconds(r.at("seconds").at("median")), microseconds(r.at("seconds").at("p99")),
-                       rate(r.at("algorithm_bandwidth")), rate(r.at("bus_bandwidth")),
-                       std::to_string(r.at("wrong").get<std::uint64_t>()), microseconds(r.at("cpu_seconds")),
-                       std::to_string(r.at("iterations").get<std::uint64_t>())},
-                      ""});
+    t.rows.push_back(
+        {{r.at("transport"), r.at("op"), r.at("algorithm").is_null() ? "-" : r.at("algorithm"), r.at("ranks").dump(),
+          exact_bytes(r.at("bytes").get<std::int64_t>()), microseconds(r.at("seconds").at("median")),
+          microseconds(r.at("seconds").at("p99")), rate(r.at("algorithm_bandwidth")), rate(r.at("bus_bandwidth")),
+          r.at("wrong").dump(), microseconds(r.at("cpu_seconds")), r.at("iterations").dump()},
+         ""});
   return t;
 }
 
+// The columns are the members of an entry, with those of "seconds" as seconds.NAME.
 std::string csv_of(const json& results) {
-  std::string out = "transport,op,algorithm,ranks,wait,bytes,iterations,seconds.median,seconds.p99,seconds.min,"
-                    "algorithm_bandwidth,bus_bandwidth,wrong,cpu_seconds\n";
-  for (const json& r : results)
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.at("transport").get<std::string>(),
-                       r.at("op").get<std::string>(),
-                       r.at("algorithm").is_null() ? "" : r.at("algorithm").get<std::string>(), r.at("ranks").dump(),
-                       r.at("wait").get<std::string>(), r.at("bytes").dump(), r.at("iterations").dump(),
-                       r.at("seconds").at("median").dump(), r.at("seconds").at("p99").dump(),
-                       r.at("seconds").at("min").dump(), r.at("algorithm_bandwidth").dump(),
-                       r.at("bus_bandwidth").dump(), r.at("wrong").dump(), r.at("cpu_seconds").dump());
+  const std::vector<std::string> columns = {"transport",   "op",          "algorithm",           "ranks",
+                                            "wait",        "bytes",       "iterations",          "seconds.median",
+                                            "seconds.p99", "seconds.min", "algorithm_bandwidth", "bus_bandwidth",
+                                            "wrong",       "cpu_seconds"};
+  std::string out = join(columns, ",") + "\n";
+  for (const json& r : results) {
+    std::vector<std::string> cells;
+    for (const std::string& name : columns) {
+      const json& value = name.starts_with("seconds.") ? r.at("seconds").at(name.substr(8)) : r.at(name);
+      cells.push_back(value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    out += join(cells, ",") + "\n";
+  }
   return out;
 }
 
@@ -124,7 +129,7 @@ json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_r
 
 std::string render_comm(const json& document, format f, std::size_t width) {
   const json& results = document.at("results");
-  if (f == format::json) return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (f == format::json) return document_text(document);
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);

@@ -44,7 +44,7 @@ public:
   }
 
   // Returns all settings of plugin parameters of a section, by path.
-  std::map<std::string, const setting*> parameters(plugin_section s) const {
+  std::map<std::string, const setting*> parameters(kind s) const {
     std::map<std::string, const setting*> found;
     const std::string prefix = std::string(name_of(s)) + ".";
     const auto counts = [&](const std::string& path) { return path.starts_with(prefix) && !find_key(path); };
@@ -81,7 +81,7 @@ public:
     if (const auto at = c.data.producer.find(folder); at != std::string::npos)
       c.data.producer.replace(at, folder.size(), absolute_path("", p.where("data.producer"), start_));
     if (c.cluster.interface.empty()) wrong_.add(p.where("cluster.interface"), "cluster.interface", "must not be empty");
-    for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
+    for (const kind s : plugin_sections) choose(p, s, choice_of(c, s));
     check_batch(p, c);
     check_data(p, c);
     check_target(p, c);
@@ -100,15 +100,15 @@ public:
   }
 
 private:
-  void choose(const point& p, plugin_section s, component_choice& choice) {
+  void choose(const point& p, kind s, component_choice& choice) {
     const std::string section(name_of(s)), key = section + ".plugin";
     if (p.spoiled(key)) return;
     if (choice.id.empty()) return wrong_.add(p.where(key), key, "must be given: the id of a " + section + ids(s));
-    const auto* table = components_.parameters(kind_of(s), choice.id);
+    const auto* table = components_.parameters(s, choice.id);
     if (!table)
       return wrong_.add_missing(p.where(key), key,
                                 fmt::format("expected the id of a {}{}, got \"{}\"{}", section, ids(s),
-                                            one_line(choice.id), did_you_mean(choice.id, components_.ids(kind_of(s)))));
+                                            one_line(choice.id), did_you_mean(choice.id, components_.ids(s))));
     const std::string own = section + "." + choice.id + ".";
     std::map<std::string, std::pair<std::string, const setting*>> chosen; // by parameter: path and value
     for (const auto& [path, setting] : p.parameters(s)) {
@@ -128,7 +128,7 @@ private:
       if (!chosen.contains(parameter.name) && !p.spoiled(own + parameter.name)) complete(p, section, choice, parameter);
   }
 
-  void take(plugin_section s, component_choice& choice, const std::vector<rg_param>& table, const std::string& name,
+  void take(kind s, component_choice& choice, const std::vector<rg_param>& table, const std::string& name,
             const std::string& path, const setting& given) {
     if (const auto problem = check_parameter(components_, s, choice.id, name, given.node)) {
       const origin at_key{given.from.option, given.node.key.line ? given.node.key : given.from.at};
@@ -151,7 +151,7 @@ private:
       choice.parameters[parameter.name] = std::move(value);
   }
 
-  std::string ids(plugin_section s) const { return fmt::format(" ({})", ids_text(components_, s)); }
+  std::string ids(kind s) const { return fmt::format(" ({})", ids_text(components_, s)); }
 
   void check_batch(const point& p, const case_config& c) {
     if (c.train.batch_unit != "samples") return; // the model decides how many samples that is
@@ -173,7 +173,7 @@ private:
       wrong_.add(p.where("data.source"), "data.endpoint",
                  "must be given with data.source = \"stream\": an address such as \"tcp://127.0.0.1:5599\"");
     const std::string source = c.data.source == "queue" ? "data.queue_source" : "data.source";
-    const bool trained = (c.data.source == "queue" ? c.data.queue_source : c.data.source) == "dataset";
+    const bool trained = c.data.sample_source() == "dataset";
     const bool evaluated = !c.data.evaluation_path.empty();
     if (!trained && !evaluated) return;
     const std::string why = trained ? source : "data.evaluation_path";
@@ -229,11 +229,9 @@ private:
     if (s.name == "linear") expect(s.length > s.warmup, "length", "more than the warm-up");
     if (s.name == "exponential") expect(s.every > 0, "every", "a number above 0");
     if (s.name == "noam") expect(s.warmup > 0, "warmup", "a number above 0");
-    const std::string& source = c.data.source == "queue" ? c.data.queue_source : c.data.source;
-    const bool endless = source != "dataset";
-    if (s.unit == "epoch" && endless && !p.spoiled("data.source"))
+    if (s.unit == "epoch" && c.data.sample_source() != "dataset" && !p.spoiled("data.source"))
       wrong_.add(p.where(table + "unit"), table + "unit",
-                 fmt::format("expected \"step\": data.source = \"{}\" has no epochs", source));
+                 fmt::format("expected \"step\": data.source = \"{}\" has no epochs", c.data.sample_source()));
   }
 
   const catalogue& components_;
@@ -247,10 +245,10 @@ bool names_a_key(const std::string& path, const catalogue& components) {
   const auto name = find_name(path, {}, components, unknown);
   if (!name || name->key) return name.has_value();
   const auto has = [&](const std::string& id) {
-    const auto* table = components.parameters(kind_of(*name->section), id);
+    const auto* table = components.parameters(*name->section, id);
     return table && std::ranges::any_of(*table, [&](const rg_param& p) { return name->parameter == p.name; });
   };
-  return name->id.empty() ? std::ranges::any_of(components.ids(kind_of(*name->section)), has) : has(name->id);
+  return name->id.empty() ? std::ranges::any_of(components.ids(*name->section), has) : has(name->id);
 }
 
 void check_report(const point& base, const catalogue& components, const report_config& report, diagnostics& wrong) {

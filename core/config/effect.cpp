@@ -11,14 +11,11 @@ bool among(const std::string& value, std::initializer_list<const char*> values) 
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-const std::string& made_by(const data_config& d) {
-  return d.source == "queue" ? d.queue_source : d.source;
-}
 bool generated(const case_config& c) {
-  return among(made_by(c.data), {"constant", "random"});
+  return among(c.data.sample_source(), {"constant", "random"});
 }
 bool trained_on_files(const case_config& c) {
-  return made_by(c.data) == "dataset";
+  return c.data.sample_source() == "dataset";
 }
 bool reads_files(const case_config& c) {
   return trained_on_files(c) || !c.data.evaluation_path.empty();
@@ -32,8 +29,14 @@ bool counts_words(const case_config& c) {
 bool streamed(const case_config& c) {
   return c.data.source == "stream";
 }
-bool is_schedule(const case_config& c, std::initializer_list<const char*> names) {
-  return among(c.optimizer.schedule.name, names);
+bool reads_words(const case_config& c) {
+  return reads_text(c) && c.data.format == "words";
+}
+bool reads_records(const case_config& c) {
+  return reads_files(c) && !among(c.data.format, {"cifar10", "npy"});
+}
+const std::string& schedule(const case_config& c) {
+  return c.optimizer.schedule.name;
 }
 
 // A key has an effect if all of its rules hold.
@@ -54,19 +57,13 @@ constexpr rule rules[] = {
        return trained_on_files(c) || reads_text(c) || (reads_files(c) && c.data.format == "imagenet");
      }},
     {"data.shuffle", "data.source", trained_on_files},
-    {"data.threads", "data.format",
-     [](const case_config& c) {
-       return reads_files(c) && !among(c.data.format, {"cifar10", "npy"});
-     }},
-    {"data.on_bad_record", "data.format",
-     [](const case_config& c) {
-       return reads_files(c) && !among(c.data.format, {"cifar10", "npy"});
-     }},
+    {"data.threads", "data.format", reads_records},
+    {"data.on_bad_record", "data.format", reads_records},
     {"data.tokens", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format != "words"; }},
     {"data.vocabulary", "data.format", reads_text},
     {"data.min_count", "data.format", counts_words},
-    {"data.window", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format == "words"; }},
-    {"data.subsample", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format == "words"; }},
+    {"data.window", "data.format", reads_words},
+    {"data.subsample", "data.format", reads_words},
     {"data.endpoint", "data.source", streamed},
     {"data.timeout", "data.source", streamed},
     {"train.emulate", "train.precision", [](const case_config& c) { return c.train.precision != "fp32"; }},
@@ -78,27 +75,22 @@ constexpr rule rules[] = {
     {"optimizer.beta1", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "adam"; }},
     {"optimizer.beta2", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "adam"; }},
     {"optimizer.epsilon", "optimizer.plugin",
-     [](const case_config& c) {
-       return among(c.optimizer.plugin, {"adagrad", "adam"});
-     }},
+     [](const case_config& c) { return c.optimizer.plugin == "adagrad" || c.optimizer.plugin == "adam"; }},
     {"optimizer.schedule.unit", "optimizer.schedule.name",
-     [](const case_config& c) { return !is_schedule(c, {"constant"}) || c.optimizer.schedule.warmup > 0; }},
+     [](const case_config& c) { return schedule(c) != "constant" || c.optimizer.schedule.warmup > 0; }},
     {"optimizer.schedule.start", "optimizer.schedule.warmup",
-     [](const case_config& c) { return !is_schedule(c, {"noam"}) && c.optimizer.schedule.warmup > 0; }},
+     [](const case_config& c) { return schedule(c) != "noam" && c.optimizer.schedule.warmup > 0; }},
     {"optimizer.schedule.milestones", "optimizer.schedule.name",
-     [](const case_config& c) { return is_schedule(c, {"step"}); }},
+     [](const case_config& c) { return schedule(c) == "step"; }},
     {"optimizer.schedule.factor", "optimizer.schedule.name",
-     [](const case_config& c) {
-       return is_schedule(c, {"step", "exponential"});
-     }},
+     [](const case_config& c) { return schedule(c) == "step" || schedule(c) == "exponential"; }},
     {"optimizer.schedule.every", "optimizer.schedule.name",
-     [](const case_config& c) { return is_schedule(c, {"exponential"}); }},
+     [](const case_config& c) { return schedule(c) == "exponential"; }},
     {"optimizer.schedule.length", "optimizer.schedule.name",
-     [](const case_config& c) { return is_schedule(c, {"linear"}); }},
-    {"optimizer.schedule.end", "optimizer.schedule.name",
-     [](const case_config& c) { return is_schedule(c, {"linear"}); }},
+     [](const case_config& c) { return schedule(c) == "linear"; }},
+    {"optimizer.schedule.end", "optimizer.schedule.name", [](const case_config& c) { return schedule(c) == "linear"; }},
     {"optimizer.schedule.model_size", "optimizer.schedule.name",
-     [](const case_config& c) { return is_schedule(c, {"noam"}); }},
+     [](const case_config& c) { return schedule(c) == "noam"; }},
     {"cluster.straggler.rank", "cluster.straggler.factor",
      [](const case_config& c) { return c.cluster.straggler.factor > 1; }},
     {"measure.steps", "measure.seconds", [](const case_config& c) { return !(c.measure.seconds > 0); }},

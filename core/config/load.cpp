@@ -5,10 +5,6 @@
 #include "config/cases.hpp"
 #include "config/settings.hpp"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 namespace regatta {
 namespace {
 

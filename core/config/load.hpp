@@ -54,4 +54,7 @@ std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const
 // without a value, and keys at their default that have no effect on the case (loading them would print a notice).
 std::string resolved_toml(const case_config& c, const std::vector<std::string>& plugin_path = {});
 
+// [any] Returns the reference of all keys with types, ranges, defaults and help, for a terminal.
+std::string schema_text();
+
 } // namespace regatta

@@ -11,23 +11,15 @@
 namespace regatta {
 namespace {
 
-std::string near_choice(const rg_param& parameter, const toml_node& node) {
-  if (!parameter.choices || !node.scalar.is_string()) return {};
-  std::vector<std::string> choices;
-  for (auto c = parameter.choices; *c; ++c) choices.emplace_back(*c);
-  return did_you_mean(node.scalar.get<std::string>(), choices);
-}
-
-std::string unknown_parameter(const catalogue& components, plugin_section s, const std::string& id,
+std::string unknown_parameter(const catalogue& components, kind s, const std::string& id,
                               const std::vector<rg_param>& table, const std::string& name) {
   std::vector<std::string> names;
   for (const rg_param& r : table) names.emplace_back(r.name);
   std::string text = fmt::format("{} \"{}\" has no such parameter", name_of(s), id);
-  if (const std::string near = nearest(name, names); !near.empty())
-    return fmt::format("{}, did you mean \"{}\"?", text, near);
+  if (const std::string hint = did_you_mean(name, names); !hint.empty()) return text + hint;
   std::string home;
-  for (const std::string& other : components.ids(kind_of(s))) {
-    const auto* parameters = components.parameters(kind_of(s), other);
+  for (const std::string& other : components.ids(s)) {
+    const auto* parameters = components.parameters(s, other);
     if (parameters && std::any_of(parameters->begin(), parameters->end(), [&](auto& r) { return name == r.name; }))
       home += fmt::format("{}[{}.{}]", home.empty() ? "" : " or ", name_of(s), other);
   }
@@ -37,9 +29,13 @@ std::string unknown_parameter(const catalogue& components, plugin_section s, con
 
 } // namespace
 
-std::optional<parameter_problem> check_parameter(const catalogue& components, plugin_section s, const std::string& id,
+std::string near_choice(const rg_param& parameter, const toml_node& node) {
+  return node.scalar.is_string() ? did_you_mean(node.scalar.get<std::string>(), choices_of(parameter)) : "";
+}
+
+std::optional<parameter_problem> check_parameter(const catalogue& components, kind s, const std::string& id,
                                                  const std::string& name, const toml_node& value) {
-  const std::vector<rg_param>& table = *components.parameters(kind_of(s), id);
+  const std::vector<rg_param>& table = *components.parameters(s, id);
   const auto parameter = std::find_if(table.begin(), table.end(), [&](const rg_param& r) { return name == r.name; });
   if (parameter == table.end()) return parameter_problem{true, unknown_parameter(components, s, id, table, name)};
   if (accept(*parameter, value_of(value))) return {};

@@ -18,7 +18,10 @@ struct parameter_problem {
 
 // [any] Checks a value for parameter `name` of plugin `id` of section `s`. Returns std::nullopt if the plugin accepts
 // it. Requires that the catalogue has this plugin.
-std::optional<parameter_problem> check_parameter(const catalogue& components, plugin_section s, const std::string& id,
+std::optional<parameter_problem> check_parameter(const catalogue& components, kind s, const std::string& id,
                                                  const std::string& name, const toml_node& value);
+
+// [any] Returns `, did you mean "x"?` for a text that is near one of the parameter's choices, else an empty text.
+std::string near_choice(const rg_param& parameter, const toml_node& node);
 
 } // namespace regatta

@@ -5,60 +5,42 @@
 
 namespace regatta {
 
+namespace {
+
+// The figures of a family are its name with each of the endings; without a name, the endings alone.
+struct family {
+  const char* name;
+  std::vector<const char*> endings;
+};
+
+std::vector<std::string> figures_of(const std::vector<family>& families) {
+  std::vector<std::string> figures;
+  for (const family& f : families)
+    for (const char* ending : f.endings) figures.push_back(std::string(f.name) + ending);
+  return figures;
+}
+
+} // namespace
+
 const std::vector<std::string>& report_values() {
-  static const std::vector<std::string> values{"samples_per_second",
-                                               "samples_per_second.median",
-                                               "samples_per_second.min",
-                                               "samples_per_second.max",
-                                               "samples_per_second.cv",
-                                               "throughput",
-                                               "throughput.median",
-                                               "batches_per_second",
-                                               "efficiency",
-                                               "efficiency.median",
-                                               "efficiency.min",
-                                               "efficiency.max",
-                                               "speedup",
-                                               "contention",
-                                               "efficiency_over_contention",
-                                               "baseline_samples_per_second",
-                                               "lost.input",
-                                               "lost.compute",
-                                               "lost.update",
-                                               "lost.exposed_communication",
-                                               "lost.wait",
-                                               "lost.other",
-                                               "step_seconds",
-                                               "step_seconds.median",
-                                               "step_seconds.p10",
-                                               "step_seconds.p90",
-                                               "step_seconds.p99",
-                                               "time.input",
-                                               "time.forward",
-                                               "time.backward",
-                                               "time.update",
-                                               "time.exposed_communication",
-                                               "time.wait",
-                                               "time.other",
-                                               "communication_total",
-                                               "server_update",
-                                               "drain_seconds",
-                                               "bytes.sent_per_step.worker",
-                                               "bytes.sent_per_step.server",
-                                               "bytes.received_per_step.worker",
-                                               "bytes.received_per_step.server",
-                                               "given_bytes",
-                                               "loss.first",
-                                               "loss.last",
-                                               "metric.value",
-                                               "workers",
-                                               "servers",
-                                               "threads",
-                                               "batch_per_worker",
-                                               "global_batch",
-                                               "parameters",
-                                               "table_parameters",
-                                               "skipped_records"};
+  static const std::vector<std::string> values = figures_of({
+      {"samples_per_second", {"", ".median", ".min", ".max", ".cv"}},
+      {"throughput", {"", ".median"}},
+      {"", {"batches_per_second"}},
+      {"efficiency", {"", ".median", ".min", ".max"}},
+      {"", {"speedup", "contention", "efficiency_over_contention", "baseline_samples_per_second"}},
+      {"lost", {".input", ".compute", ".update", ".exposed_communication", ".wait", ".other"}},
+      {"step_seconds", {"", ".median", ".p10", ".p90", ".p99"}},
+      {"time", {".input", ".forward", ".backward", ".update", ".exposed_communication", ".wait", ".other"}},
+      {"", {"communication_total", "server_update", "drain_seconds"}},
+      {"bytes.sent_per_step", {".worker", ".server"}},
+      {"bytes.received_per_step", {".worker", ".server"}},
+      {"", {"given_bytes"}},
+      {"loss", {".first", ".last"}},
+      {"metric", {".value"}},
+      {"", {"workers", "servers", "threads", "batch_per_worker", "global_batch"}},
+      {"", {"parameters", "table_parameters", "skipped_records"}},
+  });
   return values;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/schema_text.hpp"
-
 #include "base/units.hpp"
+#include "config/load.hpp"
 #include "config/toml_document.hpp"
 #include "experiment/schema.hpp"
 

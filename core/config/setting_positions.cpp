@@ -18,14 +18,20 @@ std::string place_of(const origin& from, const std::string& file) {
   return from.option.empty() ? fmt::format("{}:{}:{}", file, from.at.line, from.at.column) : from.option;
 }
 
-// Returns a key and the values that the cases have for it: "optimizer.plugin = "sgd", "adam"".
-std::string values_text(const std::string& path, const std::vector<case_config>& cases) {
-  std::vector<std::string> values;
+// Returns the keys because of which `key` is ignored, in the order of the cases, each with the values that it has where
+// it decides: "train.device = "cpu" or train.debug = "sync"". Requires that `key` has an effect in no case.
+std::string reasons_text(const std::string& key, const std::vector<case_config>& cases) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const case_config& c : cases) {
-    const std::string text = toml_literal(read(*find_key(path), {}, c));
-    if (std::ranges::find(values, text) == values.end()) values.push_back(text);
+    const std::string decides = ignored_because_of(key, c), value = toml_literal(read(*find_key(decides), {}, c));
+    auto reason = std::ranges::find(reasons, decides, [](const auto& r) { return r.first; });
+    if (reason == reasons.end()) reason = reasons.insert(reason, {decides, {}});
+    if (std::ranges::find(reason->second, value) == reason->second.end()) reason->second.push_back(value);
   }
-  return fmt::format("{} = {}", path, join(values));
+  std::string text;
+  for (const auto& [decides, values] : reasons)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : " or ", decides, join(values));
+  return text;
 }
 
 } // namespace
@@ -54,8 +60,7 @@ std::vector<std::string> without_effect(const settings& all, const std::string& 
   for (const auto& [path, from] : given) {
     if (!find_key(path) || std::ranges::any_of(cases, [&, &key = path](const auto& c) { return has_effect(key, c); }))
       continue;
-    const std::string text =
-        fmt::format("{} has no effect with {}", path, values_text(ignored_because_of(path, cases.front()), cases));
+    const std::string text = fmt::format("{} has no effect with {}", path, reasons_text(path, cases));
     if (from.option.empty())
       notices.emplace_back(from.at, fmt::format("{}: notice: {}", place_of(from, file), text));
     else

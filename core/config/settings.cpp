@@ -23,15 +23,6 @@ std::string extended(const std::string& path, const std::string& name) {
   return path.empty() ? part : path + "." + part;
 }
 
-std::vector<std::string> split(const std::string& path) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = path.find('.', begin)) != std::string::npos; begin = end + 1)
-    parts.push_back(path.substr(begin, end - begin));
-  parts.push_back(path.substr(begin));
-  return parts;
-}
-
 std::vector<std::string> keys_of(const std::string& section) {
   std::vector<std::string> names;
   for (const schema_key& key : schema())
@@ -44,20 +35,23 @@ bool is_inner_table(const std::string& path) {
   return std::ranges::any_of(schema(), [&](const schema_key& key) { return key.path().starts_with(path + "."); });
 }
 
+bool among_sections(const std::string& name) {
+  return std::ranges::count(section_names(), name) > 0;
+}
+
 // Returns a suggestion for a name that stands outside every section or in the wrong one.
 std::string hint_for(const std::string& path) {
-  const std::vector<std::string> parts = split(path);
+  const std::vector<std::string> parts = split(path, '.');
   if (parts.size() >= 2) {
     const auto& section = parts[0];
-    const auto sections = section_names();
-    if (std::find(sections.begin(), sections.end(), section) != sections.end()) {
+    if (among_sections(section)) {
       const std::string near = nearest(path.substr(section.size() + 1), keys_of(section));
       if (!near.empty()) return fmt::format(", did you mean \"{}.{}\"?", section, near);
-    } else if (const std::string near = nearest(section, sections); !near.empty()) {
+    } else if (const std::string near = nearest(section, section_names()); !near.empty()) {
       return fmt::format(", did you mean \"{}\"?", near + path.substr(section.size()));
     }
-  } else if (const std::string near = nearest(parts[0], section_names()); !near.empty()) {
-    return fmt::format(", did you mean \"{}\"?", near);
+  } else if (const std::string hint = did_you_mean(parts[0], section_names()); !hint.empty()) {
+    return hint;
   }
   for (const schema_key& key : schema())
     if (key.leaf() == parts.back() && key.leaf() != "plugin") return fmt::format(", did you mean \"{}\"?", key.path());
@@ -66,10 +60,10 @@ std::string hint_for(const std::string& path) {
   return fmt::format("; there are {}", join(section_names()));
 }
 
-bool known_id(plugin_section s, const std::string& id, const std::string& path, const origin& from,
-              const catalogue& components, diagnostics& wrong) {
-  if (components.parameters(kind_of(s), id)) return true;
-  const auto ids = components.ids(kind_of(s));
+bool known_id(kind s, const std::string& id, const std::string& path, const origin& from, const catalogue& components,
+              diagnostics& wrong) {
+  if (components.parameters(s, id)) return true;
+  const auto ids = components.ids(s);
   wrong.add(from, path,
             fmt::format("expected a parameter or the id of a {} ({}), got the table \"{}\"{}", name_of(s),
                         ids_text(components, s), one_line(id), did_you_mean(id, ids)));
@@ -106,23 +100,19 @@ public:
 
 private:
   void take(const std::string& path, const toml_node& node, setting::layer layer, const std::string& option) {
-    const auto parts = split(path);
+    const auto parts = split(path, '.');
     const origin at_key{option, node.key}, at_value{option, node.at};
     const auto plugins = find_plugin_section(parts[0]);
-    const auto sections = section_names();
-    const bool is_section =
-        parts.size() == 1 && std::find(sections.begin(), sections.end(), parts[0]) != sections.end();
+    const bool is_section = parts.size() == 1 && among_sections(parts[0]);
     if (is_section && node.is != toml_node::kind::table) {
       wrong_.add(at_value, path,
                  fmt::format("expected a table, got {}{}", quoted(node),
                              plugins ? fmt::format(", did you mean \"{}.plugin\"?", path) : ""));
-    } else if (is_section) {
+    } else if (is_section || (node.is == toml_node::kind::table && is_inner_table(path))) {
       for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (plugins && parts.size() == 2 && node.is == toml_node::kind::table && parts[1] != "plugin") {
       if (known_id(*plugins, parts[1], path, at_key, components_, wrong_))
         for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
-    } else if (node.is == toml_node::kind::table && is_inner_table(path)) {
-      for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (const auto name = find_name(path, at_key, components_, wrong_)) {
       if (layer == setting::layer::set) drop_sweeps_of(path);
       setting s{node, at_value, layer};
@@ -144,13 +134,9 @@ private:
       return false;
     }
     if (accept(*name.key, value_of(s.node))) return true;
-    std::string near;
-    if (name.key->rule.choices && s.node.scalar.is_string()) {
-      std::vector<std::string> choices;
-      for (auto c = name.key->rule.choices; *c; ++c) choices.emplace_back(*c);
-      near = did_you_mean(s.node.scalar.get<std::string>(), choices);
-    }
-    wrong_.add(s.from, path, fmt::format("expected {}, got {}{}", expectation(*name.key), quoted(s.node), near));
+    wrong_.add(s.from, path,
+               fmt::format("expected {}, got {}{}", expectation(*name.key), quoted(s.node),
+                           near_choice(name.key->rule, s.node)));
     return false;
   }
 
@@ -165,7 +151,7 @@ private:
     const auto parsed = parse_set(text);
     if (!parsed) return wrong_.add({"--set", {}}, text, "expected PATH=VALUE, as in --set train.batch=64");
     const auto& [path, value] = *parsed;
-    if (split(path)[0] == "sweep")
+    if (split(path, '.')[0] == "sweep")
       return wrong_.add({"--set", {}}, path, "a sweep is given by --sweep PATH=VALUE,VALUE,...");
     take(path, value.node, setting::layer::set, "--set");
   }
@@ -296,17 +282,8 @@ private:
 
 } // namespace
 
-kind kind_of(plugin_section s) {
-  switch (s) {
-  case plugin_section::model: return kind::model;
-  case plugin_section::strategy: return kind::strategy;
-  case plugin_section::transport: break;
-  }
-  return kind::transport;
-}
-
-std::string ids_text(const catalogue& components, plugin_section s) {
-  auto ids = components.ids(kind_of(s));
+std::string ids_text(const catalogue& components, kind s) {
+  auto ids = components.ids(s);
   std::sort(ids.begin(), ids.end());
   return ids.empty() ? "there is none" : join(ids);
 }
@@ -314,7 +291,7 @@ std::string ids_text(const catalogue& components, plugin_section s) {
 std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
                                   diagnostics& wrong) {
   if (const schema_key* key = find_key(path)) return key_name{key, {}, {}, {}};
-  const auto parts = split(path);
+  const auto parts = split(path, '.');
   const auto section = find_plugin_section(parts[0]);
   const bool bare = std::all_of(parts.begin(), parts.end(), is_bare);
   if (section && bare && parts.size() == 2) return key_name{nullptr, section, {}, parts[1]};

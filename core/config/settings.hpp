@@ -10,7 +10,6 @@
 #include "config/toml_document.hpp"
 #include "experiment/schema.hpp"
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,9 +28,9 @@ struct setting {
 
 // The key that a path names: either a key of the schema, or a parameter of a plugin.
 struct key_name {
-  const schema_key* key = nullptr;       // null: a parameter, which the other members name
-  std::optional<plugin_section> section; // of the plugin
-  std::string id;                        // of the plugin; empty: of the plugin that the case chooses
+  const schema_key* key = nullptr; // null: a parameter, which the other members name
+  std::optional<kind> section;     // of the plugin
+  std::string id;                  // of the plugin; empty: of the plugin that the case chooses
   std::string parameter;
 };
 
@@ -53,7 +52,7 @@ struct settings {
   std::map<std::string, setting> values;    // by path, of file and --set; a key may be in `axes` too
   std::vector<axis> axes;                   // the first varies slowest
   std::map<std::string, position> sections; // the positions of the file's top-level tables
-  std::set<std::string> spoiled;            // paths whose value or sweep is invalid: an error, and left out above
+  std::set<std::string> spoiled;            // paths with an invalid value or sweep, which is left out above
 };
 
 // [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to
@@ -64,10 +63,8 @@ std::optional<key_name> find_name(const std::string& path, const origin& from, c
 // [any] Returns all settings of the file `root` and of the options. Adds each invalid one to `wrong` and leaves it out.
 settings collect(const toml_node& root, const overrides& o, const catalogue& components, diagnostics& wrong);
 
-// Returns the kind of the section's plugins.
-kind kind_of(plugin_section s);
 // Returns the ids of the section's plugins for messages, sorted: "allreduce, sync_ps"; "there is none".
-std::string ids_text(const catalogue& components, plugin_section s);
+std::string ids_text(const catalogue& components, kind s);
 
 // [any] Splits "PATH=VALUE" at the first '='. Returns the path, and the value as TOML, or as a string if it is no TOML
 // value, because the shell removes quotes; without an origin. Returns std::nullopt if there is no '=' or no path.

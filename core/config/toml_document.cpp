@@ -44,40 +44,22 @@ position of(const toml::source_position& p) {
   return {p.line, p.column};
 }
 
-// Counts lines and columns (in characters, as TOML++ does) through a text.
-class cursor {
-public:
-  void pass(unsigned char c) {
-    if (c == '\n') {
-      ++at_.line;
-      at_.column = 1;
-    } else if ((c & 0xc0) != 0x80) {
-      ++at_.column;
-    }
-  }
-  position at() const { return at_; }
-
-private:
-  position at_{1, 1};
-};
-
 // Throws toml_error for input that the parser handles badly: bytes that are not text, and keys so deep that recursion
 // over them overflows the stack.
 void check_text(std::string_view text) {
   if (text.size() > largest_file) throw toml_error({}, "larger than 1 MiB: expected the TOML file of an experiment");
-  cursor here;
+  position here{1, 1};
   int dots = 0;
   char previous = 0;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     const std::size_t length = utf8_sequence(text.substr(i));
-    if (c == 0) throw toml_error(here.at(), "a NUL byte: this is no text file");
-    if (length == 0) throw toml_error(here.at(), "not UTF-8");
-    if (c == '.' && previous != '.' && ++dots > deepest_key)
-      throw toml_error(here.at(), "a key with too many dotted parts");
+    if (c == 0) throw toml_error(here, "a NUL byte: this is no text file");
+    if (length == 0) throw toml_error(here, "not UTF-8");
+    if (c == '.' && previous != '.' && ++dots > deepest_key) throw toml_error(here, "a key with too many dotted parts");
     if (std::string_view(",[]{}=\n#").find(c) != std::string_view::npos) dots = 0;
     previous = c;
-    for (std::size_t k = 0; k < length; ++k) here.pass(static_cast<unsigned char>(text[i + k]));
+    here = c == '\n' ? position{here.line + 1, 1} : position{here.line, here.column + 1};
     i += length;
   }
 }

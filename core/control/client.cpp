@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/client.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -94,8 +93,7 @@ struct control_client::state {
 
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
   void send_now(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}); // [loop]
-  message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
-  // begin() and finish() are the two halves of ask()
+  // begin() sends a request, finish() waits for the reply to it.
   void begin(nlohmann::json header, std::shared_ptr<const blob> payload);
   message finish();
   void begin_gathering(std::string_view tag, const blob& mine);
@@ -176,12 +174,11 @@ asio::awaitable<void> control_client::state::keep_beating() {
 void control_client::state::start() {
   thread = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "control");
-    asio::co_spawn(io, listen(), [](const std::exception_ptr& e) {
+    const auto rethrow = [](const std::exception_ptr& e) {
       if (e) std::rethrow_exception(e);
-    });
-    asio::co_spawn(io, keep_beating(), [](const std::exception_ptr& e) {
-      if (e) std::rethrow_exception(e);
-    });
+    };
+    asio::co_spawn(io, listen(), rethrow);
+    asio::co_spawn(io, keep_beating(), rethrow);
     io.run();
   });
 }
@@ -213,11 +210,6 @@ void control_client::state::send_now(const nlohmann::json& header, std::shared_p
   } catch (const failure& e) { // a frame above the limits: the main thread waits for a reply to it, and throws this
     end(nobody, e.what());
   }
-}
-
-message control_client::state::ask(nlohmann::json header, std::shared_ptr<const blob> payload) {
-  begin(std::move(header), std::move(payload));
-  return finish();
 }
 
 void control_client::state::begin(nlohmann::json header, std::shared_ptr<const blob> payload) {
@@ -394,7 +386,8 @@ status_page& control_client::status() noexcept {
 
 void control_client::result(const nlohmann::json& j) {
   // CBOR, unlike JSON, keeps infinities and NaN.
-  state_->ask({{"t", "result"}}, std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
+  state_->begin({{"t", "result"}}, std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
+  state_->finish();
 }
 
 void control_client::failed(const std::string& why, int code, blame b) noexcept {

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <new>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -43,18 +41,18 @@ void status_page::map(int descriptor) {
   void* at = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED)
     throw failure(exit_code::run, fmt::format("cannot map a rank's status page: {}", std::strerror(errno)));
-  page_ = static_cast<layout*>(at);
+  page_.reset(static_cast<layout*>(at));
 }
 
-status_page::status_page() {
-  descriptor_ = ::memfd_create("regatta-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor_ < 0 || ::ftruncate(descriptor_, page_bytes) != 0 ||
-      ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    const int error = errno;
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw failure(exit_code::run, fmt::format("cannot create a rank's status page: {}", std::strerror(error)));
-  }
-  map(descriptor_);
+void status_page::unmap::operator()(layout* page) const noexcept {
+  ::munmap(page, page_bytes);
+}
+
+status_page::status_page() : descriptor_(::memfd_create("regatta-status", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  if (descriptor_.get() < 0 || ::ftruncate(descriptor_.get(), page_bytes) != 0 ||
+      ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    throw failure(exit_code::run, fmt::format("cannot create a rank's status page: {}", std::strerror(errno)));
+  map(descriptor_.get());
 }
 
 status_page::status_page(int descriptor) {
@@ -65,24 +63,6 @@ status_page::status_page(int descriptor) {
                                                 descriptor));
   map(descriptor);
   ::close(descriptor);
-}
-
-status_page::~status_page() {
-  if (page_) ::munmap(page_, page_bytes);
-  close_descriptor();
-}
-
-void status_page::close_descriptor() noexcept {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
-
-status_page::status_page(status_page&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), page_(std::exchange(other.page_, nullptr)) {}
-
-status_page& status_page::operator=(status_page&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(page_, other.page_);
-  return *this;
 }
 
 void status_page::operation(const char* what, pace p) noexcept {

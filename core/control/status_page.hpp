@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "base/descriptor.hpp"
 
 namespace regatta {
 
@@ -39,15 +42,12 @@ public:
   // Maps the page of another process's status_page and closes `descriptor`. Throws failure: usage if `descriptor` is no
   // status page, run if it cannot be mapped; the descriptor then stays open.
   explicit status_page(int descriptor);
-  ~status_page();
-  status_page(status_page&& other) noexcept;
-  status_page& operator=(status_page&& other) noexcept;
 
   // Returns the descriptor of a page that this object created, for a child process; it is close-on-exec, which the
   // child must clear. -1 if the page was mapped from a descriptor, or after close_descriptor(). The size is sealed, so
   // that no process can shrink the memory under the coordinator.
-  int descriptor() const noexcept { return descriptor_; }
-  void close_descriptor() noexcept; // the mapping remains
+  int descriptor() const noexcept { return descriptor_.get(); }
+  void close_descriptor() noexcept { descriptor_.reset(); } // the mapping remains
 
   // The rank's side. operation() copies at most 59 bytes of `what`; progress() takes totals so far. Both count as
   // progress.
@@ -64,10 +64,13 @@ public:
 
 private:
   struct layout;
+  struct unmap {
+    void operator()(layout* page) const noexcept;
+  };
   void map(int descriptor);
 
-  int descriptor_ = -1;
-  layout* page_ = nullptr;
+  unique_fd descriptor_;
+  std::unique_ptr<layout, unmap> page_;
 };
 
 // [any] Marks the calling thread as waiting for `what` during the lifetime of this object. `page` must outlive it.

@@ -53,7 +53,7 @@ void check_data(const data_config& config, std::span<const rg_input> inputs) {
       wrong.add({exit_code::usage, with_key(e.what(), key)});
     }
   };
-  first.source = config.source == "queue" ? config.queue_source : config.source;
+  first.source = config.sample_source();
   if (first.source == "dataset") check("data.path", [&] { return make_source(first, inputs, 1); });
   check("data.evaluation_path", [&] { return make_evaluation_source(first, inputs, 1); });
   wrong.raise();

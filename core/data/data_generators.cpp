@@ -77,9 +77,8 @@ void write_generated_data(const data_generator& data, const fs::path& where) {
 }
 
 std::optional<missing_data> data_to_generate(const data_config& config) {
-  const std::string& source = config.source == "queue" ? config.queue_source : config.source;
   std::error_code error;
-  if (!config.generate || source != "dataset" || fs::exists(config.path, error)) return std::nullopt;
+  if (!config.generate || config.sample_source() != "dataset" || fs::exists(config.path, error)) return std::nullopt;
   const data_generator* const data = find_data_generator(config.format);
   if (!data)
     throw failure(exit_code::usage,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data sources and formats from which source.cpp chooses. All functions are [main] and open and check their files.
-// They throw failure: usage if the configuration, a path or the model's inputs do not fit, run if data is damaged or a
-// file or thread cannot be made. `inputs` comes from checked_inputs(); fill() takes its buffers in that order.
+// They throw failure: usage if the configuration, a path or the model's inputs do not fit the format; run if data is
+// damaged or does not fit the model's inputs (shape of an array, range of a label), or a file or thread cannot be made.
+// `inputs` comes from checked_inputs(); fill() takes its buffers in that order.
 #pragma once
 
 #include "data/dataset.hpp"
@@ -31,7 +32,7 @@ std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::uni
 // Micro-batches from another process, which binds a ZeroMQ PUSH socket at data.endpoint; at most data.prefetch of them
 // wait here. plan() connects and, with data.producer, starts that process (worker 0 only, unless data.endpoint contains
 // "{worker}"); the destructor kills it. fill() ignores step and position: it takes the next message, and throws failure
-// (run) if none comes within data.timeout.
+// (run) if none comes within data.timeout, the message does not fit `inputs`, or the started process ended.
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
 // `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation). `first_records`: how
 // many records are used; 0: all.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device as its executor offers it (regatta/device.h), and the engine's use of its streams. Stream `computing`
+// A device as its executor offers it (regatta/ext/device.h), and the engine's use of its streams. Stream `computing`
 // executes the work of strategies and the optimizer in the order of enqueueing, so this work needs no fences. Copies
 // from and to the host have streams of their own. Only fences order work of different streams: callers enqueue them
 // with wait_for() and wait_for_stream(), as staging.cpp does, and need not make the host wait.
@@ -17,7 +17,7 @@
 #include <optional>
 #include <string>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta {
 

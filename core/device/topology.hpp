@@ -6,7 +6,7 @@
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta {
 

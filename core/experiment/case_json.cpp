@@ -22,7 +22,7 @@ json to_json(const case_config& c) {
   json j = json::object();
   for (const schema_key& key : schema())
     if (of_case(key)) j[key.section()][key.leaf()] = read(key, {}, c);
-  for (const plugin_section s : plugin_sections) j[std::string(name_of(s))]["parameters"] = choice_of(c, s).parameters;
+  for (const kind s : plugin_sections) j[std::string(name_of(s))]["parameters"] = choice_of(c, s).parameters;
   j["swept"] = c.swept;
   return j;
 }
@@ -33,7 +33,7 @@ case_config case_from_json(const json& j) {
     experiment whole;
     for (const schema_key& key : schema())
       if (of_case(key)) assign(key, j.at(key.section()).at(key.leaf()), whole, c);
-    for (const plugin_section s : plugin_sections)
+    for (const kind s : plugin_sections)
       j.at(std::string(name_of(s))).at("parameters").get_to(choice_of(c, s).parameters);
     j.at("swept").get_to(c.swept);
     return c;

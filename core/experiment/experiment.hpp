@@ -48,6 +48,9 @@ struct data_config {
   std::string producer;    // stream: a shell command; empty: the user starts the producer
   std::int64_t timeout_ns = 60'000'000'000; // stream: longest wait for a batch, then the run fails
   std::uint64_t first_records = 0;          // not 0: read at most so many records, write no vocabulary. Not a key
+
+  // Returns the source of the samples, which a queue only prefetches: `queue_source` for a queue, else `source`.
+  const std::string& sample_source() const { return source == "queue" ? queue_source : source; }
 };
 
 struct train_config {
@@ -58,6 +61,7 @@ struct train_config {
   std::string precision = "fp32";     // fp32 | tf32 | bf16 | fp16
   bool emulate = false;               // compute in a precision that the machine has no instructions for, slowly
   std::string device = "cpu";         // cpu | cuda
+  std::vector<std::string> executor;  // ids, asked in this order to compile a graph; empty: all for the device
   std::string kernels = "timed";      // timed: autotune | fixed: no choice depends on a timing
   bool graphs = true;                 // capture and replay CUDA graphs
   std::string debug = "none";         // none | sync: after every op wait for a GPU, compare its results with the CPU's

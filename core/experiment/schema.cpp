@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiment/schema.hpp"
 
-#include "base/text.hpp"
 #include "base/units.hpp"
 #include "registry/parameters.hpp"
 
@@ -94,29 +93,22 @@ const char* const timeouts[] = {"auto", "none", nullptr};
 const char* const schedules[] = {"constant", "step", "linear", "exponential", "noam", nullptr};
 const char* const schedule_units[] = {"step", "epoch", nullptr};
 
-// The key has the name of the member that it sets.
-#define POINT(path, help)                                                                                              \
+// A key and the member that it sets, of the experiment `e` or of the case `c`.
+#define KEY(path, member, help)                                                                                        \
   make_row(                                                                                                            \
-      #path, []([[maybe_unused]] experiment& e, case_config& c) { return config_member(&c.path); }, help)
+      path, []([[maybe_unused]] experiment& e, [[maybe_unused]] case_config& c) { return config_member(&member); },    \
+      help)
+// A key with the name of the case's member that it sets.
+#define POINT(path, help) KEY(#path, c.path, help)
 
 // Defaults are those of the structs in experiment.hpp.
 std::vector<schema_key> make_schema() {
   return {
-      make_row(
-          "experiment.name", [](experiment&, case_config& c) { return config_member(&c.name); },
-          "name of the results' folder; default: the file's name")
-          .fixed(),
-      make_row(
-          "experiment.seed", [](experiment&, case_config& c) { return config_member(&c.seed); },
-          "seed of all random numbers")
-          .range(0, unlimited),
-      make_row(
-          "experiment.plugin_path", [](experiment& e, case_config&) { return config_member(&e.plugin_path); },
-          "folders of plugins, searched before the built-in one")
-          .fixed(),
+      KEY("experiment.name", c.name, "name of the results' folder; default: the file's name").fixed(),
+      KEY("experiment.seed", c.seed, "seed of all random numbers").range(0, unlimited),
+      KEY("experiment.plugin_path", e.plugin_path, "folders of plugins, searched before the built-in one").fixed(),
 
-      make_row(
-          "model.plugin", [](experiment&, case_config& c) { return config_member(&c.model.id); },
+      KEY("model.plugin", c.model.id,
           "the model; its parameters are keys of the same section (regatta describe model/ID)"),
 
       POINT(data.source, "constant: one generated batch for all steps; random: a new generated batch every step; "
@@ -148,9 +140,7 @@ std::vector<schema_key> make_schema() {
             "for stream: shell command of the producer, which worker 0 (with {worker} in the "
             "endpoint: each worker) starts and ends; in it {endpoint}, {batch} (samples of a "
             "micro-batch), {worker} and {folder} (of this file) are replaced; none: the producer is already running"),
-      make_row(
-          "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
-          "for stream: longest time to wait for a batch")
+      KEY("data.timeout", c.data.timeout_ns, "for stream: longest time to wait for a batch")
           .range(1e6, 1e15)
           .unit(RG_UNIT_NANOSECONDS),
 
@@ -167,6 +157,8 @@ std::vector<schema_key> make_schema() {
       POINT(train.precision, "type that the model computes in; weights stay fp32").one_of(precisions),
       POINT(train.emulate, "compute slowly in a precision for which the machine has no instructions"),
       POINT(train.device, "device that runs the model").one_of(devices),
+      POINT(train.executor, "executors that are asked in this order to compile the model's graph; none: all of the "
+                            "device, those of Regatta first"),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
       POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
       POINT(train.debug, "for cuda: sync: wait for the GPU after every op, check its status, and compare its results "
@@ -198,13 +190,10 @@ std::vector<schema_key> make_schema() {
       POINT(optimizer.schedule.end, "for linear: fraction of lr at the end").range(0, unlimited),
       POINT(optimizer.schedule.model_size, "for noam: number of features of a position").range(1, largest_count),
 
-      make_row(
-          "strategy.plugin", [](experiment&, case_config& c) { return config_member(&c.strategy.id); },
+      KEY("strategy.plugin", c.strategy.id,
           "how workers exchange gradients; parameters in the same section, or under [strategy.ID] for one strategy "
           "only"),
-      make_row(
-          "transport.plugin", [](experiment&, case_config& c) { return config_member(&c.transport.id); },
-          "how bytes move between ranks; parameters as for strategies"),
+      KEY("transport.plugin", c.transport.id, "how bytes move between ranks; parameters as for strategies"),
 
       POINT(cluster.workers, "ranks that train").range(1, 4096),
       POINT(cluster.servers, "number of parameter servers; strategies without servers start none").range(0, 4096),
@@ -212,8 +201,7 @@ std::vector<schema_key> make_schema() {
       POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
       POINT(cluster.pin, "bind each rank to its own cores"),
       POINT(cluster.interface, "network interface that ranks listen on"),
-      make_row(
-          "cluster.spin", [](experiment&, case_config& c) { return config_member(&c.cluster.spin_ns); },
+      KEY("cluster.spin", c.cluster.spin_ns,
           "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
           .range(0, largest_count)
           .unit(RG_UNIT_NANOSECONDS),
@@ -238,21 +226,15 @@ std::vector<schema_key> make_schema() {
           .range(1e8, 1e15)
           .unit(RG_UNIT_NANOSECONDS),
 
-      make_row(
-          "report.rows", [](experiment& e, case_config&) { return config_member(&e.report.rows); },
-          "the key whose values head the rows of an extra table")
-          .fixed(),
-      make_row(
-          "report.columns", [](experiment& e, case_config&) { return config_member(&e.report.columns); },
-          "the key whose values head its columns")
-          .fixed(),
-      make_row(
-          "report.value", [](experiment& e, case_config&) { return config_member(&e.report.value); },
+      KEY("report.rows", e.report.rows, "the key whose values head the rows of an extra table").fixed(),
+      KEY("report.columns", e.report.columns, "the key whose values head its columns").fixed(),
+      KEY("report.value", e.report.value,
           "the figure in its cells, e.g. samples_per_second: a path in an entry of result.json")
           .fixed(),
   };
 }
 #undef POINT
+#undef KEY
 
 template <class T> constexpr bool is_list = std::is_same_v<T, std::vector<std::string>>;
 
@@ -305,27 +287,18 @@ const schema_key* find_key(std::string_view path) {
   return nullptr;
 }
 
-std::string_view name_of(plugin_section s) {
-  switch (s) {
-  case plugin_section::model: return "model";
-  case plugin_section::strategy: return "strategy";
-  case plugin_section::transport: return "transport";
-  }
-  return "";
-}
-
-std::optional<plugin_section> find_plugin_section(std::string_view name) {
-  for (const plugin_section s : plugin_sections)
-    if (name == name_of(s)) return s;
+std::optional<kind> find_plugin_section(std::string_view name) {
+  for (const kind section : plugin_sections)
+    if (name == name_of(section)) return section;
   return {};
 }
 
-component_choice& choice_of(case_config& c, plugin_section s) {
-  return s == plugin_section::model ? c.model : s == plugin_section::strategy ? c.strategy : c.transport;
+component_choice& choice_of(case_config& c, kind section) {
+  return section == kind::model ? c.model : section == kind::strategy ? c.strategy : c.transport;
 }
 
-const component_choice& choice_of(const case_config& c, plugin_section s) {
-  return choice_of(const_cast<case_config&>(c), s); // the other overload only selects a member
+const component_choice& choice_of(const case_config& c, kind section) {
+  return choice_of(const_cast<case_config&>(c), section); // the other overload only selects a member
 }
 
 std::string expectation(const schema_key& key) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "experiment/experiment.hpp"
+#include "registry/registry.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -37,14 +38,13 @@ struct schema_key {
 const std::vector<schema_key>& schema();
 const schema_key* find_key(std::string_view path); // by the whole path; null: no such key
 
-// The sections that choose a plugin and hold its parameters.
-enum class plugin_section { model, strategy, transport };
-inline constexpr plugin_section plugin_sections[] = {plugin_section::model, plugin_section::strategy,
-                                                     plugin_section::transport};
-std::string_view name_of(plugin_section s);
-std::optional<plugin_section> find_plugin_section(std::string_view name);
-component_choice& choice_of(case_config& c, plugin_section s);
-const component_choice& choice_of(const case_config& c, plugin_section s);
+// The sections that choose a plugin and hold its parameters, by the kind of the plugin.
+inline constexpr kind plugin_sections[] = {kind::model, kind::strategy, kind::transport};
+// Returns the kind whose section has this name (name_of()); std::nullopt for other sections.
+std::optional<kind> find_plugin_section(std::string_view name);
+// Require one of plugin_sections.
+component_choice& choice_of(case_config& c, kind section);
+const component_choice& choice_of(const case_config& c, kind section);
 
 // [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
 // the value in the form that is stored (a time "5ms" as 5000000 ns, or as text if the key takes words too; one string

@@ -33,10 +33,6 @@ const std::string* source_positions::find(const std::string& key) const {
   return found == written_->end() ? nullptr : &found->second;
 }
 
-bool source_positions::has(const std::string& key) const {
-  return find(key) != nullptr;
-}
-
 std::string source_positions::before(const std::string& text) const {
   if (file_.empty()) return text;
   std::vector<std::string> lines = lines_of(text);

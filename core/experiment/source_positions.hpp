@@ -33,7 +33,7 @@ public:
   std::string notice(const std::string& key, const std::string& text) const;
   // [any] Returns true if the file or the command line gives this key, with or without a sweep, or if the file has
   // this section.
-  bool has(const std::string& key) const;
+  bool has(const std::string& key) const { return find(key) != nullptr; }
 
 private:
   std::string before_line(const std::string& text) const;

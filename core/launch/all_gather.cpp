@@ -26,10 +26,6 @@ std::optional<std::vector<blob>> all_gather::add(std::uint32_t rank, std::string
   return out;
 }
 
-void all_gather::leave(std::uint32_t rank) {
-  ranks_.at(rank).left = true;
-}
-
 std::optional<std::string> all_gather::deadlock() const {
   std::string who;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {

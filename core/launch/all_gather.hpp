@@ -23,7 +23,7 @@ public:
   std::optional<std::vector<blob>> add(std::uint32_t rank, std::string tag, blob part);
 
   // Notes that the rank takes part in no further all-gather.
-  void leave(std::uint32_t rank);
+  void leave(std::uint32_t rank) { ranks_.at(rank).left = true; }
 
   // Returns the sentence for an error if ranks wait for ever: every rank waits or has left, and some wait, because tags
   // differ or a rank has left. Else nullopt.

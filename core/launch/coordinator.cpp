@@ -195,33 +195,32 @@ void coordinator::welcome(member& m, tcp::socket socket) {
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
+  const std::uint16_t port = acceptor_.local_endpoint().port();
+  unique_fd handle;
   if (plan_.launcher) {
-    plan_.launcher->start_run(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
-                              m.status.descriptor());
-    m.status.close_descriptor();
+    plan_.launcher->start_run(m.rank, plan_.address, port, secret_, plan.cpus, m.status.descriptor());
     m.pid = plan_.launcher->pid(m.rank);
-    m.running = true;
-    ++running_;
-    m.heard = clock::now();
-    m.handle.assign(plan_.launcher->watch(m.rank).release());
-    spawn(watch(m));
-    return;
+    handle = plan_.launcher->watch(m.rank);
+  } else {
+    const auto arguments = [&](int secret_fd) {
+      return to_command_line(plan_.address, port, m.rank, secret_fd, m.status.descriptor());
+    };
+    m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
+                              m.status.descriptor());
+    m.pid = m.process.pid;
+    handle = std::move(m.process.handle);
   }
-  const auto arguments = [&](int secret_fd) {
-    return to_command_line(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd, m.status.descriptor());
-  };
-  m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
-                            m.status.descriptor());
   m.status.close_descriptor();
-  m.pid = m.process.pid;
   m.running = true;
   ++running_;
   m.heard = clock::now();
-  m.handle.assign(m.process.handle.release());
-  m.output.assign(m.process.output.release());
-  m.errors.assign(m.process.errors.release());
-  spawn(collect(m.output, m.output_lines));
-  spawn(collect(m.errors, m.error_lines));
+  m.handle.assign(handle.release());
+  if (!plan_.launcher) {
+    m.output.assign(m.process.output.release());
+    m.errors.assign(m.process.errors.release());
+    spawn(collect(m.output, m.output_lines));
+    spawn(collect(m.errors, m.error_lines));
+  }
   spawn(watch(m));
 }
 
@@ -269,7 +268,7 @@ void coordinator::ended(member& m, const std::string& how, bool well) {
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
-    certain(m, how + " before its result", static_cast<int>(exit_code::run));
+    certain(m, how + " before its result");
   }
   if (running_ == 0) io_.stop();
 }
@@ -295,9 +294,8 @@ asio::awaitable<void> coordinator::serve(member& m) {
   m.wire->close();
   m.wire_open = false;
   m.wire_ended.cancel();
-  if (!broken.empty()) certain(m, broken, static_cast<int>(exit_code::run));
-  if (!m.has_result && !m.reported)
-    suspect(m, "closed its connection to the coordinator", static_cast<int>(exit_code::run));
+  if (!broken.empty()) certain(m, broken);
+  if (!m.has_result && !m.reported) suspect(m, "closed its connection to the coordinator");
 }
 
 void coordinator::handle(member& m, message&& f) {
@@ -307,7 +305,7 @@ void coordinator::handle(member& m, message&& f) {
   } else if (type == "gather") {
     auto all = all_gather_.add(m.rank, f.header.at("tag"), std::move(f.payload));
     if (!all) {
-      if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+      if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock);
       return;
     }
     auto payload = std::make_shared<blob>();
@@ -324,7 +322,7 @@ void coordinator::handle(member& m, message&& f) {
     stalls_.leave(m.rank);
     all_gather_.leave(m.rank);
     m.wire->send({{"t", "taken"}});
-    if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+    if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock);
   } else if (type == "state") {
     m.state = std::move(f.header);
   } else if (type == "failed") {
@@ -363,7 +361,7 @@ void coordinator::certain(const member& m, const std::string& what, int code) {
 
 // Ends the run and kills the rank at once: it cannot receive the message that the run has ended.
 void coordinator::certain_of_lifeless(const member& m, const std::string& what) {
-  certain(m, what, static_cast<int>(exit_code::run));
+  certain(m, what);
   if (!plan_.launcher) kill(m);
 }
 

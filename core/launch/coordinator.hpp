@@ -21,6 +21,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "base/failure.hpp"
 #include "control/channel.hpp"
 #include "control/status_page.hpp"
 #include "launch/all_gather.hpp"
@@ -109,13 +110,13 @@ private:
   std::string name_of(const member& m) const;
   rank_failure make_failure(const member& m, const std::string& what, int code) const;
   // Ends the run with this cause; does nothing if the run is ending already. `code` is an exit_code.
-  void certain(const member& m, const std::string& what, int code);
+  void certain(const member& m, const std::string& what, int code = static_cast<int>(exit_code::run));
   // As certain(), for a rank that can receive no message: also kills it at once, unless a launcher started it.
   void certain_of_lifeless(const member& m, const std::string& what);
   // Adds a warning about how a rank ended after its result; only the first one of each rank.
   void warn(const member& m, const std::string& what);
   // Ends the run with this cause unless a certain one comes first. Only the first suspicion counts.
-  void suspect(const member& m, const std::string& what, int code);
+  void suspect(const member& m, const std::string& what, int code = static_cast<int>(exit_code::run));
   asio::awaitable<void> settle_suspicion();
   // Tells every rank that the run has ended because of rank `dead` (`nobody`: of no rank), kills ranks that have not
   // connected unless a launcher started them, and after a grace period all that are left.

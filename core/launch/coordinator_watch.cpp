@@ -70,9 +70,7 @@ void coordinator::look_for_silence(clock::time_point now) {
     const auto since = now - m->heard;
     const auto seconds = std::chrono::duration<double>(since).count();
     if (!m->wire) {
-      if (since > plan_.start)
-        certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds),
-                static_cast<int>(exit_code::run));
+      if (since > plan_.start) certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds));
     } else if (since > plan_.silence && m->has_result) {
       warn(*m, fmt::format("did not end within {:.1f} s of its result and was killed", seconds));
       kill(*m);

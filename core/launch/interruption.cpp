@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdint>
 
@@ -31,11 +32,8 @@ void kill_children() noexcept {
   const auto put = [&](const char* text) {
     while (*text) *at++ = *text++;
   };
-  std::array<char, 16> digits{};
-  char* first = digits.data() + digits.size() - 1;
-  for (auto n = static_cast<unsigned>(::getpid()); n > 0; n /= 10) *--first = static_cast<char>('0' + n % 10);
   put("/proc/self/task/");
-  put(first);
+  at = std::to_chars(at, path.data() + path.size(), ::getpid()).ptr;
   put("/children");
   const int list = ::open(path.data(), O_RDONLY | O_CLOEXEC);
   if (list < 0) return; // ranks still die with this process (PR_SET_PDEATHSIG)

@@ -29,9 +29,11 @@ struct launch_plan {
   std::vector<rank_plan> ranks;
   std::string address = "127.0.0.1";       // numeric, to listen on
   std::string program;                     // path; empty: this program; its arguments: control/rank_arguments.hpp
-  std::chrono::milliseconds silence{3500}; // a rank that sends nothing for this long counts as dead
-  std::chrono::milliseconds start{15000};  // so does one that has not connected; a busy machine starts ranks slowly
-  std::chrono::milliseconds stopped{2000}; // so does one that is stopped by a signal, connected or not
+  // A rank counts as dead if it sends nothing for `silence`, has not connected within `start`, or has been stopped by a
+  // signal for `stopped`. That is a failure; after its result only a warning.
+  std::chrono::milliseconds silence{3500};
+  std::chrono::milliseconds start{15000};  // a busy machine starts ranks slowly
+  std::chrono::milliseconds stopped{2000}; // connected or not
   stall_limits stall{};                    // for ranks that run, but make no progress
   bool debugged = false;                   // ignore `silence`, `start` and `stopped`
   launcher_ranks* launcher = nullptr; // must outlive launch(): runs the ranks in its processes; null: starts `program`
@@ -49,7 +51,7 @@ inline constexpr std::uint32_t coordinator_rank = UINT32_MAX;
 struct launch_hooks {
   std::function<void(const std::vector<rank_progress>&)> progress; // by rank; a few times a second
   // Messages that ranks log (`level` is RG_LOG_*), and lines that they write to standard output (info) and error
-  // (warning).
+  // (warning); the output of another launcher's processes goes to that launcher.
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
 };
 

@@ -5,7 +5,6 @@
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
-#include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 
@@ -83,7 +82,7 @@ pid_t peer_of(int socket) {
   return ours ? who.pid : -1;
 }
 
-// Sends a packet, with a descriptor if it is not -1.
+// Sends a packet, with a duplicate of the descriptor unless that is -1. Throws failure (run) if the process is gone.
 void put(int socket, const json& what, int descriptor = -1) {
   auto packet = json::to_cbor(what);
   iovec data{packet.data(), packet.size()};
@@ -181,7 +180,7 @@ void run_on(const std::vector<int>& cpus) {
     std::iota(all.begin(), all.end(), 0);
   }
   const cpu_mask mask(cpus.empty() ? all : cpus);
-  if (::sched_setaffinity(0, mask.bytes, mask.set) != 0)
+  if (::sched_setaffinity(0, mask.bytes(), mask.set()) != 0)
     throw failure(exit_code::run,
                   fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
 }
@@ -239,7 +238,9 @@ std::optional<launcher_process> find_launcher_process() {
       throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
     std::string job = text_of(v.job);
     if (job.empty()) job = fmt::format("parent {}", ::getppid());
-    return launcher_process{v.launcher, std::string(v.launcher) + " " + job + text_of("SLURM_STEP_ID"), *rank, *size};
+    if (const std::string step = text_of("SLURM_STEP_ID"); !step.empty())
+      job += "." + step; // the dot tells step 23 of job 1 from step 3 of job 12
+    return launcher_process{v.launcher, fmt::format("{} {}", v.launcher, job), *rank, *size};
   }
   return {};
 }
@@ -274,14 +275,10 @@ launcher_ranks::launcher_ranks(unique_fd listener, const launcher_process& self)
 launcher_ranks::~launcher_ranks() {
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      send_request(r, {{"t", "end"}});
+      put(members_[r].socket.get(), {{"t", "end"}});
     } catch (const failure&) { // the process is gone already
     }
   }
-}
-
-void launcher_ranks::send_request(std::uint32_t rank, const json& what, int descriptor) {
-  put(members_[rank].socket.get(), what, descriptor);
 }
 
 void launcher_ranks::join(const std::string& file, const std::string& transport) {
@@ -290,7 +287,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
   std::optional<failure> gone;
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      send_request(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+      put(members_[r].socket.get(), {{"t", "join"}, {"file", file}, {"transport", transport}});
       told.push_back(r);
     } catch (const failure& e) { // tell the others all the same: a rank that joins can wait for all that still live
       gone = e;
@@ -309,8 +306,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
 
 void launcher_ranks::start_run(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
                                const std::vector<int>& cpus, int status) {
-  send_request(
-      rank,
+  put(members_[rank].socket.get(),
       {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}},
       status);
 }

@@ -76,8 +76,6 @@ private:
     unique_fd socket;
     pid_t pid = -1;
   };
-  // Sends a request, with a duplicate of the descriptor unless that is -1. Throws failure (run) if the process is gone.
-  void send_request(std::uint32_t rank, const nlohmann::json& what, int descriptor = -1);
 
   std::string launcher_;
   std::vector<member> members_;

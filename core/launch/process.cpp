@@ -29,25 +29,10 @@ namespace {
   throw failure(exit_code::run, fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
 
-// Moves a descriptor above 2, so that it does not collide with the child's standard descriptors.
-unique_fd above_standard(unique_fd fd) {
-  if (fd.get() > 2) return fd;
-  unique_fd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-  if (moved.get() < 0) fail("duplicate a descriptor", errno);
-  return moved;
-}
-
-struct pipe_ends {
-  unique_fd read, write;
-};
-
-pipe_ends make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("make a pipe", errno);
-  pipe_ends out{unique_fd(ends[0]), unique_fd(ends[1])};
-  out.read = above_standard(std::move(out.read));
-  out.write = above_standard(std::move(out.write));
-  return out;
+pipe_ends new_pipe() {
+  pipe_ends ends = make_pipe();
+  if (ends.read.get() < 0 || ends.write.get() < 0) fail("make a pipe", errno);
+  return ends;
 }
 
 // Everything that the child needs, prepared before the fork: after it, other threads of the parent may hold any lock
@@ -121,16 +106,11 @@ private:
 
 } // namespace
 
-void unique_fd::reset() noexcept {
-  if (fd_ >= 0) ::close(release());
-}
-
 process start_process(const std::string& program, const std::function<std::vector<std::string>(int)>& arguments,
                       const blob& secret, const std::vector<int>& cpus, int inherited) {
-  unique_fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const unique_fd input = above_standard(unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
   if (input.get() < 0) fail("open /dev/null", errno);
-  input = above_standard(std::move(input));
-  auto output = make_pipe(), errors = make_pipe(), key = make_pipe(), problem = make_pipe();
+  auto output = new_pipe(), errors = new_pipe(), key = new_pipe(), problem = new_pipe();
   // A pipe holds at least 4 KiB, so this does not block.
   if (::write(key.write.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
     fail("hand over the secret", errno);
@@ -150,7 +130,7 @@ process start_process(const std::string& program, const std::function<std::vecto
       program.c_str(),  argv.data(),        ::getpid(),
       input.get(),      output.write.get(), errors.write.get(),
       key.read.get(),   inherited,          problem.write.get(),
-      mask.set,         mask.bytes,         static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
+      mask.set(),       mask.bytes(),       static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
       oom_score.c_str()};
 
   process out;

@@ -4,36 +4,16 @@
 // descriptors that start_process() names.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "base/descriptor.hpp"
 #include "control/blob.hpp"
 
 namespace regatta {
-
-// Owns a file descriptor and closes it; -1: none. Assignment swaps: the old descriptor is closed with the other object.
-class unique_fd {
-public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
-  unique_fd& operator=(unique_fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~unique_fd() { reset(); }
-  int get() const noexcept { return fd_; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-  void reset() noexcept;
-
-private:
-  int fd_ = -1;
-};
 
 // A child. Its destructor only closes the descriptors: end the child by kill_process() and reap_process() first.
 struct process {

@@ -21,10 +21,6 @@ void stall_detector::note(std::uint32_t rank, const rank_status& status, clock::
   e.status = status;
 }
 
-void stall_detector::leave(std::uint32_t rank) {
-  ranks_[rank].watched = false;
-}
-
 void stall_detector::forgive(clock::duration time) {
   for (entry& e : ranks_) {
     e.moved += time;

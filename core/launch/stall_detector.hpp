@@ -35,7 +35,7 @@ public:
   // note() records the status of a rank at `now`; the first call for a rank starts its watch. leave() ends the watch:
   // call it once the rank has given its result or is gone.
   void note(std::uint32_t rank, const rank_status& status, clock::time_point now);
-  void leave(std::uint32_t rank);
+  void leave(std::uint32_t rank) { ranks_[rank].watched = false; }
   // Takes `time`, in which this process could not check, off the time without progress of all ranks.
   void forgive(clock::duration time);
 

@@ -38,7 +38,7 @@ constexpr std::uint32_t no_more_trips = UINT32_MAX; // ends the other thread
 
 bool pin_this_thread(int cpu) {
   const cpu_mask mask({cpu});
-  return mask.set && pthread_setaffinity_np(pthread_self(), mask.bytes, mask.set) == 0;
+  return mask.set() && pthread_setaffinity_np(pthread_self(), mask.bytes(), mask.set()) == 0;
 }
 
 bool can_pin(const std::vector<int>& cpus) {

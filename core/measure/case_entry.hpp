@@ -35,6 +35,7 @@ bool has_figures(const nlohmann::json& entry);
 //   model       hash of plugin and parameters       optimizer   hash of rule, schedule, other settings
 //   synchrony   synchronous, asynchronous, independent (several workers under `none`)
 //   precision   type that the model computes in     kernels     hash of `kernels`, the chosen ones (null if empty)
+//   executor    id of the one that compiled the model's graph (null if it is no graph)
 //   data        hash of the samples of a step: source, content, order, seed; and of the size of a worker's batch, for
 //               models that normalise over it
 //   layout_id   hash of `layout`, that of the weights in memory (null if empty)

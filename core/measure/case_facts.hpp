@@ -14,6 +14,7 @@ namespace regatta {
 // Facts about the model of a case: shapes, and the work of a step.
 struct model_facts {
   std::string unit = "samples";       // the model's name of samples: "images"
+  std::string executor;               // the id of the one that compiles its graph; empty: it is no graph
   bool batch_statistics = false;      // the model has running statistics: its loss depends on how workers share a batch
   std::uint64_t parameters = 0;       // without padding, sparse tables included, state not; 0: unknown
   std::uint64_t weight_bytes = 0;     // of dense tensors in memory, padding included
@@ -43,6 +44,7 @@ template <class F, class Visit>
 requires std::same_as<std::remove_const_t<F>, model_facts>
 void each_member(F& f, Visit&& visit) {
   visit("unit", f.unit);
+  visit("executor", f.executor);
   visit("batch_statistics", f.batch_statistics);
   visit("parameters", f.parameters);
   visit("weight_bytes", f.weight_bytes);

@@ -91,6 +91,7 @@ json fingerprint(const case_config& c, const case_facts& facts, const std::strin
           {"optimizer", hash_of(optimizer_of(c.optimizer))},
           {"synchrony", synchrony_of(c, facts)},
           {"precision", c.train.precision},
+          {"executor", facts.model.executor.empty() ? json(nullptr) : json(facts.model.executor)},
           {"data", hash_of(data_of(c, facts))},
           {"kernels", hash_of_text(kernels)},
           {"layout_id", hash_of_text(layout)},

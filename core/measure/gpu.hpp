@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta {
 

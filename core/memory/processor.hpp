@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The processor that computes on regions: the host at once, a device asynchronously in its stream. Both execute rg_work
-// (regatta/device.h).
+// (regatta/ext/device.h).
 #pragma once
 
 #include <cstdint>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta {
 

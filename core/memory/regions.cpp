@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 #include <sys/mman.h>
 
@@ -56,11 +57,10 @@ region_table::~region_table() {
 }
 
 rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::string name, place in) {
-  const std::uint64_t size = rg::size_of(type);
-  if (!size || count > (std::uint64_t{1} << 48))
+  if (!rg::bits_of(type) || count > (std::uint64_t{1} << 48))
     throw failure(exit_code::plugin, fmt::format("a buffer of {} elements of type {} was asked for", count, type));
   region r;
-  r.bytes = count * size;
+  r.bytes = rg::bytes_of(type, count);
   r.in = in;
   r.name = std::move(name);
   if (!ghosts_) {
@@ -134,8 +134,9 @@ std::optional<std::string> region_table::find_damage(const read_function& read) 
 
 bool region_table::contains(const rg_buffer& b) const noexcept {
   if (b.region == 0 || b.region > regions_.size()) return false;
-  const std::uint64_t size = rg::size_of(b.type), bytes = regions_[b.region - 1].bytes;
-  return size && b.offset >= front_ && b.offset - front_ <= bytes && b.count <= (bytes - (b.offset - front_)) / size;
+  const std::uint64_t bits = rg::bits_of(b.type), bytes = regions_[b.region - 1].bytes;
+  return bits && b.offset >= front_ && b.offset - front_ <= bytes &&
+         b.count <= (bytes - (b.offset - front_)) * 8 / bits;
 }
 
 void* region_table::address(const rg_buffer& b) const noexcept {

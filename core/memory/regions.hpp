@@ -15,13 +15,12 @@
 
 #include "memory/processor.hpp"
 
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
 
-inline std::uint64_t bytes_of(const rg_buffer& b) {
-  return b.count * rg::size_of(b.type);
-}
+using rg::bytes_of;
 
 struct aligned_free {
   void operator()(void* p) const noexcept;
@@ -35,10 +34,12 @@ public:
   // `transport` is copied and may be null: the transport then provides no memory and learns of none. The transport and
   // `device` must outlive the table. `ghosts`: regions have a size but no bytes. With `device`, allocate() takes its
   // memory, of type `kind` (RG_MEMORY_*). Memory of the types in `reaches` (a mask) is registered with the transport;
-  // the destructor removes it.
+  // the destructor removes it unless forget_transport() was called.
   region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device = nullptr,
                std::uint32_t kind = RG_MEMORY_HOST, std::uint32_t reaches = RG_MEMORY_HOST);
   ~region_table();
+  // Call it before the transport is destroyed while this object lives on: the destructor then leaves its regions alone.
+  void forget_transport() noexcept { transport_ = {}; }
   region_table(const region_table&) = delete;
   region_table& operator=(const region_table&) = delete;
 

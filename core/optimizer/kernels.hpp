@@ -6,12 +6,12 @@
 
 #include <cstddef>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta::optimizer_kernels {
 
 // The update rule, its constants and the addresses of the state, for a range of elements that share them
-// (update_rule::of()). regatta/device.h has the formulas, which devices compute too.
+// (update_rule::of()). regatta/ext/device.h has the formulas, which devices compute too.
 using coefficients = rg_update;
 
 // Updates n weights `w`, and their state in c.a and c.b, by the rule of `c` and the gradients `g`. c.a and c.b have n

@@ -7,8 +7,8 @@
 // workers, except in step 0: there all workers sum their counts, so that the first loss equals that of any other
 // strategy on the same samples.
 //
-// A device reads a batch from pinned memory up to two passes after the host wrote it. The memory of a pass is therefore
-// written again only by the third pass after it.
+// A pass is the computation of one micro-batch. A device reads a batch from pinned memory up to two passes after the
+// host wrote it. The memory of a pass is therefore written again only by the third pass after it.
 #pragma once
 
 #include "rank/batch_memory.hpp"
@@ -34,8 +34,9 @@ public:
   void end_at(std::uint64_t end) { end_ = end; }
   // Returns whether begin(step) may wait for other workers, because the counts of `step` are summed.
   bool sums_counts(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
-  // [compute] Begins `step`: 0, 1, ... in order. Reads its batch unless it was read ahead. Its counts are known when
-  // this returns. Throws failure, also (run) if the case ends while it waits.
+  // [compute] Begins `step`: 0, 1, ... in order. Reads its batch unless it was read ahead; if micro() reads as
+  // it goes, only the first micro-batch. Its counts are known when this returns. Throws failure, also (run) if the case
+  // ends while it waits.
   void begin(std::uint64_t step);
   // [compute] Reads the batch of the step after the current one, if there is one, while a device computes. Requires a
   // device and a model with sparse tables: otherwise it may overwrite the current batch. begin() reads ahead itself.

@@ -35,6 +35,11 @@ std::exception_ptr hook_rules::ready(std::uint32_t tensor) noexcept {
   if (tensor >= tensors_.size())
     return broken_rule(fmt::format("{}: step {} calls {}, but the model has tensors 0 to {}: name one of them", model_,
                                    step_, call("ready", tensor), tensors_.size() - 1));
+  if (!last_micro_batch_)
+    return broken_rule(
+        fmt::format("{}: step {} calls {} in a micro-batch that is not the step's last: call ready() only "
+                    "with RG_BATCH_LAST",
+                    model_, step_, call("ready", tensor)));
   if (tensor <= last_)
     return broken_rule(fmt::format("{}: step {} calls {} after {}: call ready() in the order of the tensors, for each "
                                    "at most once",

@@ -22,13 +22,14 @@ struct rank_job {
   std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
   std::uint64_t period = 1;            // the number of steps is a multiple of it
-  // choices of the autotuning process; empty: fixed rules, or if train.kernels is "timed", the rank times kernels
+  // choices of the autotuning process if train.kernels is "timed"; empty: it had nothing to choose
   std::string kernels;
   std::uint64_t spin_ns = 0; // how long a waiting rank spins before it sleeps
   bool tune = false;         // only time kernels and return the choices
 
   // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
-  // gradients may overflow, and a step with overflow must leave all weights unchanged.
+  // gradients may overflow, and a step with overflow must leave all weights unchanged. Without clipping, clip_norm is
+  // then infinite.
   optimizer_config optimizer() const;
   std::uint64_t global_batch() const { return batch * layout.workers; }
   std::uint64_t micro_batches() const { return static_cast<std::uint64_t>(config.train.accumulate); } // per step

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
-#include <regatta/frequencies.h>
+#include <regatta/ext/device.h>
+#include <regatta/ext/frequencies.h>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -38,18 +39,45 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   return s;
 }
 
-const component& executor_for(const registry& plugins, const std::string& device) {
-  const std::uint32_t memory = device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+std::vector<const component*> executors_for(const registry& plugins, const train_config& train) {
+  const std::uint32_t memory = train.device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  std::vector<const component*> found;
+  for (const std::string& id : train.executor) {
+    try {
+      found.push_back(&plugins.described(kind::executor, id));
+    } catch (const failure& e) {
+      throw failure(exit_code::usage, fmt::format("train.executor: {}", e.what()));
+    }
+    if (!(found.back()->executor.memory & memory))
+      throw failure(exit_code::usage, fmt::format("train.executor: expected one for train.device = \"{}\", got {}, "
+                                                  "which computes elsewhere",
+                                                  train.device, id));
+  }
+  if (!found.empty()) return found;
   for (const component& c : plugins.components())
-    if (c.kind == kind::executor && (c.executor.memory & memory)) return plugins.find(kind::executor, c.id);
-  throw failure(
-      exit_code::skipped,
-      fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)", device));
+    if (c.kind == kind::executor && (c.executor.memory & memory)) found.push_back(&c);
+  if (found.empty())
+    throw failure(exit_code::skipped,
+                  fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)",
+                              train.device));
+  const auto place = [own = built_in_folder()](const component* c) {
+    return std::pair(c->file.parent_path() != own, c->id);
+  };
+  std::sort(found.begin(), found.end(), [&](auto* a, auto* b) { return place(a) < place(b); });
+  return found;
 }
 
-std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank) {
-  if (device == "cpu") return 0;
-  const component& executor = executor_for(plugins, device);
+namespace {
+
+const component& first_executor(const registry& plugins, const train_config& train) {
+  return plugins.find(kind::executor, executors_for(plugins, train).front()->id);
+}
+
+} // namespace
+
+std::int32_t device_of(const registry& plugins, const train_config& train, std::uint32_t rank) {
+  if (train.device == "cpu") return 0;
+  const component& executor = first_executor(plugins, train);
   const auto* table = executor.extension ? static_cast<const rg_devices*>(executor.extension(RG_EXT_DEVICES)) : nullptr;
   if (!table) return 0;
   plugin_host host;
@@ -58,21 +86,20 @@ std::int32_t device_of(const registry& plugins, const std::string& device, std::
   return static_cast<std::int32_t>(rank % std::max(count, 1u));
 }
 
-std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
+std::unique_ptr<device> open_device(const registry& plugins, const train_config& train, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake) {
-  if (name == "cpu") return nullptr;
-  const component& executor = executor_for(plugins, name);
+  if (train.device == "cpu") return nullptr;
+  const component& executor = first_executor(plugins, train);
   const auto* table = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
   if (!table) return nullptr;
   return std::make_unique<device>(*table, "executor " + executor.id, index, log, std::move(wake));
 }
 
-model_instance::model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
+model_instance::model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
                                const rg_model_setup& setup, const plugin_host::log_function& log)
     : host_(log), executor_host_(log), component_(plugins.find(kind::model, choice.id)), name_("model " + choice.id) {
   values_.emplace_back(component_, choice.parameters);
   if (component_.graph.create) {
-    const component& executor = executor_for(plugins, device);
     call(host_, name_, [&] { return component_.graph.create(host_.c(), values_[0].data(), &source_self_); });
     const rg_graph* graph = component_.graph.graph(source_self_);
     if (!graph) throw failure(exit_code::plugin, fmt::format("{}: it gave no graph {}", name_, host_.take_error()));
@@ -83,12 +110,7 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
       for (std::uint32_t d = 0; d < n.ndim; ++d) elements *= static_cast<std::uint64_t>(n.shape[d]);
       node_elements_ += elements;
     }
-    // executors have no parameters in the experiment file
-    values_.emplace_back(executor, std::map<std::string, nlohmann::json>{});
-    functions_ = executor.executor_model;
-    failing_ = &executor_host_;
-    call(executor_host_, fmt::format("{} on executor {}", name_, executor.id),
-         [&] { return executor.executor.compile(executor_host_.c(), values_[1].data(), graph, &setup, &self_); });
+    compile(plugins, train, *graph, setup);
   } else {
     if (setup.memory != RG_MEMORY_HOST)
       throw failure(exit_code::skipped, fmt::format("{} computes on the CPU only: it is no graph", name_));
@@ -104,6 +126,33 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
   inputs_ = std::move(d.inputs);
   if (has_tables() && !functions_.rows)
     throw failure(exit_code::plugin, fmt::format("{} has sparse tables, but no function rows()", name_));
+}
+
+// Asks the executors in turn: one that lacks an op, the precision or the device leaves the graph to the next one.
+void model_instance::compile(const registry& plugins, const train_config& train, const rg_graph& graph,
+                             const rg_model_setup& setup) {
+  failing_ = &executor_host_;
+  std::vector<std::string> refusals;
+  for (const component* candidate : executors_for(plugins, train)) {
+    const component& executor = plugins.find(kind::executor, candidate->id);
+    // executors have no parameters in the experiment file
+    values_.emplace_back(executor, std::map<std::string, nlohmann::json>{});
+    rg_status status = RG_OK;
+    call(executor_host_, fmt::format("{} on executor {}", name_, executor.id), [&]() -> rg_status {
+      status = executor.executor.compile(executor_host_.c(), values_.back().data(), &graph, &setup, &self_);
+      return status == RG_E_UNSUPPORTED ? rg_status{RG_OK} : status;
+    });
+    if (status != RG_E_UNSUPPORTED) {
+      executor_ = executor.id;
+      functions_ = executor.executor_model;
+      return;
+    }
+    self_ = nullptr;
+    refusals.push_back(fmt::format("{}: {}", executor.id, executor_host_.take_error()));
+  }
+  throw failure(exit_code::skipped, refusals.size() == 1 ? fmt::format("{} on executor {}", name_, refusals[0])
+                                                         : fmt::format("{}: no executor here can compile it: {}", name_,
+                                                                       fmt::join(refusals, "; ")));
 }
 
 model_instance::~model_instance() {

@@ -24,31 +24,35 @@ namespace regatta {
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
                               const char* kernel_choices);
 
-// Returns the first executor that computes graphs on `device` ("cpu", "cuda"), as registry::find() does. Throws failure
-// (skipped) if there is none.
-const component& executor_for(const registry& plugins, const std::string& device);
+// Returns the executors that are asked in turn to compile a graph on train.device, as registry::described() does: those
+// of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure: (skipped)
+// if there is none for the device, (usage) if train.executor names one that does not exist or is for another device.
+std::vector<const component*> executors_for(const registry& plugins, const train_config& train);
 
-// Returns the index of the device that a rank computes on: devices are assigned to ranks in rotation. 0 on the CPU, and
-// if the executor does not list devices. Throws failure: (skipped) without an executor, as check() if counting fails.
-std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
+// Both take the first of executors_for(). device_of() returns the index of the device that a rank computes on: devices
+// are assigned to ranks in rotation. 0 on the CPU, and if the executor does not list devices. Throws failure: (skipped)
+// without an executor, as check() if counting fails.
+std::int32_t device_of(const registry& plugins, const train_config& train, std::uint32_t rank);
 
 // Opens memory and arithmetic of device `index`. Returns null on the CPU, and if the executor does not offer them: its
 // models then keep their weights in host memory. `wake` is called from any thread when work that device::notify() waits
 // for has completed. `plugins` must outlive the device. Throws failure (skipped if there is no such device).
-std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
+std::unique_ptr<device> open_device(const registry& plugins, const train_config& train, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
 class model_instance {
 public:
   // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the
-  // plugin's own text; (plugin) if the description is invalid; (skipped) if the graph's executor for `device` is
-  // missing, or if a model without graph should compute elsewhere than on the CPU.
-  model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
+  // plugin's own text; (plugin) if the description is invalid; (skipped) if none of executors_for() can compile the
+  // graph, with the reason of each, or if a model without graph should compute elsewhere than on the CPU.
+  model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
                  const rg_model_setup& setup, const plugin_host::log_function& log);
   ~model_instance();
   model_instance(const model_instance&) = delete;
   model_instance& operator=(const model_instance&) = delete;
 
+  // Returns the id of the executor that compiled the graph; empty for a model that is no graph.
+  const std::string& executor() const { return executor_; }
   const rg_model_info& info() const { return info_; }
   const std::vector<rg_tensor>& tensors() const { return tensors_; }
   const std::vector<rg_input>& inputs() const { return inputs_; }
@@ -72,9 +76,11 @@ public:
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 
 private:
+  void compile(const registry& plugins, const train_config& train, const rg_graph& graph, const rg_model_setup& setup);
+
   plugin_host host_, executor_host_;
   const component& component_;
-  std::string name_;
+  std::string name_, executor_;
   // of the model and of the executor; kept because instances may keep pointers into them
   std::vector<parameter_values> values_;
   void* source_self_ = nullptr;

@@ -69,8 +69,7 @@ void model_hooks::find_bucket_ends() {
 void model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result) {
   model_instance& model = session_.model();
   times_.pass_begins();
-  last_micro_batch_ = last;
-  rules_.begin(n);
+  rules_.begin(n, last);
   straggler_.resume();
   const rg_status status = model.functions().step(model.self(), &batch, &hooks_, &result);
   if (failure_) std::rethrow_exception(failure_);
@@ -87,7 +86,7 @@ rg_status model_hooks::need(std::uint32_t tensor) noexcept {
 
 void model_hooks::ready(std::uint32_t tensor, rg_fence fence) {
   session_.control.status().worked();
-  if (!last_micro_batch_ || !keeps(rules_.ready(tensor))) return;
+  if (!keeps(rules_.ready(tensor))) return;
   straggler_.compute(false);
   loop_.gradients_ready(ready_end_[tensor], fence);
 }

@@ -28,7 +28,7 @@ public:
 
   // [compute] Calls the model's step(). `last`: the batch is the last of step `n`, so its gradients are those of the
   // step. Throws failure, also (plugin) if the model breaks the rules of the hooks; that one is already reported to the
-  // coordinator, unless a ready() is missing. Calls of ready() are checked, and take effect, only if `last`.
+  // coordinator, unless a ready() is missing. Requires `last` for calls of ready().
   void run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result);
 
 private:
@@ -51,7 +51,6 @@ private:
   std::vector<std::uint64_t> ready_end_;
   std::vector<std::uint32_t> awaited_; // the tensors that end a bucket
   std::exception_ptr failure_;         // thrown when the model's step() has returned
-  bool last_micro_batch_ = true;
 };
 
 } // namespace regatta

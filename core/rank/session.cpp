@@ -22,13 +22,13 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
     : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
       plugins_(registry::of_files(paths_of(job.files))),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
-      place_(rg::make_versioned<rg_place>()), strategy_plugin_host_(log_),
+      place_(rg::make_versioned<rg_arena_memory>()), strategy_plugin_host_(log_),
       strategy_component_(plugins_.find(kind::strategy, job.config.strategy.id)),
       strategy_values_(strategy_component_, job.config.strategy.parameters),
       transport_(
           plugins_, job.config.transport, log_,
           [this](const void* data, std::uint64_t size, std::uint8_t* out) { control.mac(data, size, out); },
-          [this](std::string_view id) -> const void* { return id == RG_EXT_PLACE ? &place_ : nullptr; }),
+          [this](std::string_view id) -> const void* { return id == RG_EXT_ARENA_MEMORY ? &place_ : nullptr; }),
       report_(
           c, [this] { wake(); },
           [this] {
@@ -43,8 +43,11 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 session::~session() {
   report_.end_watch();
   if (device_) device_->silence(); // the device wakes the transport
-  strategy_host_.reset();          // its regions belong to the transport
-  transport_.destroy();            // it may use the device
+  // After a failure operations are outstanding, such as a receive that a network card or a GPU still writes. They end
+  // when the transport is destroyed, and their memory must live until then.
+  if (strategy_host_) strategy_host_->forget_transport();
+  transport_.destroy(); // it may use the device
+  strategy_host_.reset();
 }
 
 void session::open() {
@@ -58,7 +61,7 @@ void session::open() {
   }
   if (model_->has_tables())
     row_model_ =
-        std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device,
+        std::make_unique<model_instance>(plugins_, job.config.model, job.config.train,
                                          model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_INIT, nullptr), log_);
   connect();
   strategy_host_ = std::make_unique<strategy_host>(host_setup());
@@ -72,10 +75,10 @@ void session::create_model() {
   control.operation("creating the model", pace::rare);
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
-                     job.kernels.empty() ? nullptr : job.kernels.c_str());
-  setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
-  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, setup, log_);
-  device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
+                     job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr);
+  setup.device = place_.device = device_of(plugins_, job.config.train, rank);
+  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
+  device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });
   if (device_) place_.memory = device_->memory();
   model_memory_ = std::make_unique<model_memory>(*model_, device_.get(), job.config.seed);
 }

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace regatta {
 
@@ -78,7 +78,7 @@ private:
 
   registry plugins_;
   plugin_host::log_function log_;
-  rg_place place_{}; // of this rank's tensors
+  rg_arena_memory place_{}; // of this rank's tensors
   plugin_host strategy_plugin_host_;
   const component& strategy_component_;
   parameter_values strategy_values_;

@@ -22,8 +22,9 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
-#include <regatta/launcher.h>
+#include <regatta/ext/device.h>
+#include <regatta/ext/graph.h>
+#include <regatta/ext/launcher.h>
 
 namespace regatta {
 namespace {

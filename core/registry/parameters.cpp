@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -23,12 +22,6 @@ namespace regatta {
 namespace {
 
 using nlohmann::json;
-
-std::vector<std::string> choices_of(const rg_param& p) {
-  std::vector<std::string> all;
-  for (auto c = p.choices; c && *c; ++c) all.emplace_back(*c);
-  return all;
-}
 
 bool is_number(const rg_param& p) {
   return p.type != RG_PARAM_BOOL && p.type != RG_PARAM_STRING;
@@ -92,6 +85,12 @@ std::string bounds_text(const rg_param& p) {
 }
 
 } // namespace
+
+std::vector<std::string> choices_of(const rg_param& p) {
+  std::vector<std::string> all;
+  for (auto c = p.choices; c && *c; ++c) all.emplace_back(*c);
+  return all;
+}
 
 bool is_bounded(const rg_param& p) noexcept {
   const bool none = (std::isnan(p.min) && std::isnan(p.max)) || (p.min == 0 && p.max == 0);
@@ -188,36 +187,27 @@ std::string contradiction(const rg_param& p) {
 
 // ------------------------------------------------------------------------------------------------------- values ---
 
-// Deques, so that pointers in values stay valid when another value is added.
-struct parameter_values::storage {
-  std::vector<rg_value> values;
-  std::deque<std::string> strings;
-  std::deque<std::vector<std::int64_t>> ints;
-  std::deque<std::vector<double>> floats;
-
-  rg_value add(const rg_param& p, const json& value) {
-    rg_value v{};
-    switch (p.type) {
-    case RG_PARAM_BOOL: v.i = value.get<bool>(); break;
-    case RG_PARAM_INT: v.i = value.get<std::int64_t>(); break;
-    case RG_PARAM_FLOAT: v.f = value.get<double>(); break;
-    case RG_PARAM_STRING: v.s = strings.emplace_back(value.get<std::string>()).c_str(); break;
-    case RG_PARAM_INTS:
-      v.ints = ints.emplace_back(value.get<std::vector<std::int64_t>>()).data();
-      v.count = ints.back().size();
-      break;
-    case RG_PARAM_FLOATS:
-      v.floats = floats.emplace_back(value.get<std::vector<double>>()).data();
-      v.count = floats.back().size();
-      break;
-    default: break;
-    }
-    return v;
+rg_value parameter_values::add(const rg_param& p, const json& value) {
+  rg_value v{};
+  switch (p.type) {
+  case RG_PARAM_BOOL: v.i = value.get<bool>(); break;
+  case RG_PARAM_INT: v.i = value.get<std::int64_t>(); break;
+  case RG_PARAM_FLOAT: v.f = value.get<double>(); break;
+  case RG_PARAM_STRING: v.s = strings_.emplace_back(value.get<std::string>()).c_str(); break;
+  case RG_PARAM_INTS:
+    v.ints = ints_.emplace_back(value.get<std::vector<std::int64_t>>()).data();
+    v.count = ints_.back().size();
+    break;
+  case RG_PARAM_FLOATS:
+    v.floats = floats_.emplace_back(value.get<std::vector<double>>()).data();
+    v.count = floats_.back().size();
+    break;
+  default: break;
   }
-};
+  return v;
+}
 
-parameter_values::parameter_values(const component& c, const std::map<std::string, json>& chosen)
-    : storage_(std::make_unique<storage>()) {
+parameter_values::parameter_values(const component& c, const std::map<std::string, json>& chosen) {
   const auto where = fmt::format("{} {}", name_of(c.kind), c.id);
   std::vector<std::string> known;
   for (const auto& p : c.parameters) {
@@ -229,18 +219,12 @@ parameter_values::parameter_values(const component& c, const std::map<std::strin
     if (value.is_null())
       throw failure(exit_code::usage,
                     fmt::format("{}: {}: expected {}, got {}", where, p.name, expectation(p), given->second.dump()));
-    storage_->values.push_back(storage_->add(p, value));
+    values_.push_back(add(p, value));
   }
   for (const auto& [name, value] : chosen)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw failure(exit_code::usage,
                     fmt::format("{}: unknown parameter {}{}", where, name, did_you_mean(name, known)));
-}
-
-parameter_values::~parameter_values() = default;
-parameter_values::parameter_values(parameter_values&&) noexcept = default;
-const rg_value* parameter_values::data() const {
-  return storage_->values.data();
 }
 
 } // namespace regatta

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -28,6 +29,9 @@ std::optional<nlohmann::json> accept(const rg_param& p, const nlohmann::json& gi
 // Returns the default in the table, as accept() returns it; JSON's null if there is none and the user must give a
 // value. Requires that contradiction(p) is empty.
 nlohmann::json default_of(const rg_param& p);
+
+// Returns the words that the parameter allows; empty if it allows any.
+std::vector<std::string> choices_of(const rg_param& p);
 
 // Returns true if the table sets bounds (an infinity is no bound on its side); false if min and max are both 0 or both
 // NaN, which are then ignored.

@@ -50,13 +50,7 @@ std::string plugin_host::take_error() {
 
 namespace {
 
-std::string text_of(rg_status status, plugin_host& host) {
-  const std::string text = host.take_error();
-  return text.empty() ? fmt::format("{} (status {}; the plugin gave no text)", meaning_of(status), status) : text;
-}
-
-} // namespace
-
+// Returns the meaning of a status, for plugins that fail without a text.
 std::string_view meaning_of(rg_status status) noexcept {
   switch (status) {
   case RG_TIMEOUT: return "it was not done before its timeout";
@@ -70,6 +64,13 @@ std::string_view meaning_of(rg_status status) noexcept {
   default: return status < 0 ? "an unknown status" : "no failure";
   }
 }
+
+std::string text_of(rg_status status, plugin_host& host) {
+  const std::string text = host.take_error();
+  return text.empty() ? fmt::format("{} (status {}; the plugin gave no text)", meaning_of(status), status) : text;
+}
+
+} // namespace
 
 void check(rg_status status, plugin_host& host, std::string_view what) {
   if (status >= 0) return;

@@ -53,7 +53,4 @@ template <class F> void call(plugin_host& host, std::string_view what, F&& f) {
   check(rg::fence(host.c(), std::forward<F>(f)), host, what);
 }
 
-// Returns the meaning of a status, such as "it cannot run as configured", for plugins that fail without a text.
-std::string_view meaning_of(rg_status status) noexcept;
-
 } // namespace regatta

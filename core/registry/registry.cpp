@@ -235,6 +235,12 @@ const component& registry::described(enum kind k, std::string_view id) const {
 
 // ----------------------------------------------------------------------------------------------------- folders ---
 
+fs::path built_in_folder() {
+  // Relative to the program, so that an installation can be moved.
+  std::error_code ec;
+  return (fs::read_symlink("/proc/self/exe", ec).parent_path() / "../lib/regatta").lexically_normal();
+}
+
 std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_line,
                                      const std::vector<std::string>& experiment) {
   std::vector<fs::path> folders;
@@ -247,19 +253,12 @@ std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_lin
     folders.push_back(fs::absolute(folder).lexically_normal());
   };
   for (const auto& f : command_line) ask("--plugin-path", f);
-  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH")) {
-    for (std::string_view rest = path; !rest.empty();) {
-      const auto end = std::min(rest.find(':'), rest.size());
-      if (end > 0) ask("REGATTA_PLUGIN_PATH", std::string(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
+  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH"))
+    for (const std::string& folder : split(path, ':'))
+      if (!folder.empty()) ask("REGATTA_PLUGIN_PATH", folder);
   for (const auto& f : experiment) ask("experiment.plugin_path", f);
-  // Relative to the program, so that an installation can be moved.
   std::error_code ec;
-  const auto program = fs::read_symlink("/proc/self/exe", ec);
-  const auto built_in = (program.parent_path() / "../lib/regatta").lexically_normal();
-  if (!ec && fs::is_directory(built_in, ec)) folders.push_back(built_in);
+  if (const fs::path built_in = built_in_folder(); fs::is_directory(built_in, ec)) folders.push_back(built_in);
   return folders;
 }
 

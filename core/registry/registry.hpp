@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <regatta/abi.h>
+#include <regatta/ext/graph.h>
 
 namespace regatta {
 
@@ -114,6 +116,9 @@ private:
 std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& command_line,
                                                   const std::vector<std::string>& experiment = {});
 
+// Returns the folder of Regatta's own plugins, ../lib/regatta beside the program's folder, whether it exists or not.
+std::filesystem::path built_in_folder();
+
 // Values of parameters in the order of the component's table. Owns the memory to which they point. Movable: the pointer
 // from data() stays valid, now owned by the new object.
 class parameter_values {
@@ -122,13 +127,17 @@ public:
   // parameter is missing, or a name is unknown. Messages have no position in a file: core/config checks the same
   // before, with positions. Keeps no reference to its arguments.
   parameter_values(const component& c, const std::map<std::string, nlohmann::json>& chosen);
-  ~parameter_values();
-  parameter_values(parameter_values&&) noexcept;
-  const rg_value* data() const;
+  parameter_values(parameter_values&&) noexcept = default;
+  const rg_value* data() const { return values_.data(); }
 
 private:
-  struct storage;
-  std::unique_ptr<storage> storage_;
+  rg_value add(const rg_param& p, const nlohmann::json& value);
+
+  std::vector<rg_value> values_;
+  // Deques, so that pointers in values_ stay valid when another value is added.
+  std::deque<std::string> strings_;
+  std::deque<std::vector<std::int64_t>> ints_;
+  std::deque<std::vector<double>> floats_;
 };
 
 // Returns the SHA-256 of the file in hex: results record which binary ran. Throws failure (plugin) if it cannot be

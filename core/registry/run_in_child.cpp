@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/run_in_child.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -42,39 +43,14 @@ constexpr bool sanitized = false;
 // is an answer.
 constexpr std::uint64_t longest_frame = 256 << 20;
 
-class descriptor {
-public:
-  explicit descriptor(int fd = -1) : fd_(fd) {}
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() { reset(); }
-  int get() const { return fd_; }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-
-private:
-  int fd_;
-};
-
 // ------------------------------------------------------------------------------------------------------- child ---
-
-void write_all(int fd, const void* bytes, std::size_t size) {
-  for (auto* at = static_cast<const char*>(bytes); size > 0;) {
-    const auto n = ::write(fd, at, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) ::_exit(EXIT_FAILURE); // the parent has closed the pipe
-    at += n;
-    size -= static_cast<std::size_t>(n);
-  }
-}
 
 void write_frame(int fd, const json& what) {
   const auto bytes = json::to_cbor(what);
   const std::uint64_t size = bytes.size();
-  write_all(fd, &size, sizeof size);
-  write_all(fd, bytes.data(), bytes.size());
+  std::string frame(reinterpret_cast<const char*>(&size), sizeof size);
+  frame.append(bytes.begin(), bytes.end());
+  if (!write_all(fd, frame)) ::_exit(EXIT_FAILURE); // the parent has closed the pipe
 }
 
 json failed_frame(exit_code code, const std::string& text) {
@@ -127,21 +103,10 @@ public:
   enum class event { answer, ended, late, interrupted };
 
   child(std::size_t first, std::size_t count, const std::function<json(std::size_t, const stage_function&)>& work)
-      : said_(::memfd_create("regatta-ask", MFD_CLOEXEC)) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) cannot("no pipe");
-    // Keep both ends off descriptors 0 to 2, which may be closed here: the child redirects those to /dev/null.
-    for (int& end : ends) {
-      if (end > STDERR_FILENO) continue;
-      const int low = end;
-      end = ::fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-      ::close(low);
-      if (end < 0) cannot("no pipe");
-    }
-    in_.reset(ends[0]);
-    descriptor out(ends[1]);
-    if (said_.get() >= 0 && said_.get() <= STDERR_FILENO)
-      said_.reset(::fcntl(said_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+      : said_(above_standard(unique_fd(::memfd_create("regatta-ask", MFD_CLOEXEC)))) {
+    auto [in, out] = make_pipe();
+    if (in.get() < 0 || out.get() < 0) cannot("no pipe");
+    in_ = std::move(in);
     std::fflush(nullptr); // else the child could write the buffered output again
     const pid_t parent = ::getpid();
     pid_ = ::fork();
@@ -234,7 +199,7 @@ private:
     return status_;
   }
 
-  descriptor in_, said_;
+  unique_fd in_, said_;
   pid_t pid_ = -1;
   int status_ = 0;
   std::string heard_, who_, doing_ = "was being loaded";

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+
+struct evp_md_ctx_st; // EVP_MD_CTX of OpenSSL
 
 namespace regatta {
 
@@ -11,14 +14,11 @@ class sha256 {
 public:
   // The constructor, add() and hex() throw std::runtime_error (no failure) if OpenSSL cannot compute the hash.
   sha256();
-  ~sha256();
-  sha256(const sha256&) = delete;
-  sha256& operator=(const sha256&) = delete;
   void add(std::string_view bytes);
   std::string hex(); // returns 64 hexadecimal digits, lower case; add() and hex() must not be called afterwards
 
 private:
-  void* context_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 // [any] Returns hex() of the bytes of `text`. Throws as the class does.

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/nest.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

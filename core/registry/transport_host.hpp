@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <regatta/ext/nest.h>
+
 namespace regatta {
 
 class transport_host : public plugin_host {

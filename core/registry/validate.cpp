@@ -6,12 +6,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -54,6 +54,10 @@ public:
   std::optional<std::uint64_t> elements_of(const std::int64_t* shape, std::uint32_t ndim) const {
     if (ndim > RG_MAX_DIMS) {
       wrong("ndim is {}, {} is the most", ndim, RG_MAX_DIMS);
+      return std::nullopt;
+    }
+    if (ndim && !shape) {
+      wrong("ndim is {}, but shape is null", ndim);
       return std::nullopt;
     }
     std::uint64_t n = 1;
@@ -141,7 +145,7 @@ void check_node(const rg_node& n, std::uint32_t index, std::uint32_t tensors, co
     for (std::uint32_t k = 0; k < n.weight_count; ++k)
       if (n.weights[k] >= tensors) p.wrong("weights[{}] is {}: there are {} tensors", k, n.weights[k], tensors);
   if (p.is_list(n.attrs, n.attr_count, "attr"))
-    for (std::uint32_t k = 0; k < n.attr_count; ++k) p.has_text(n.attrs[k].name, "name of an attribute");
+    for (std::uint32_t k = 0; k < n.attr_count; ++k) p.has_text(rg::at_stride(n.attrs, k).name, "name of an attribute");
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/graph.h>
 
 namespace regatta {
 

@@ -67,7 +67,7 @@ json given_of(const experiment& e) {
     const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number(); // measure.timeout is text
     given[key.section()][key.leaf()] = time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value;
   }
-  for (const plugin_section s : plugin_sections)
+  for (const kind s : plugin_sections)
     for (const case_config& c : e.cases)
       for (const auto& [name, value] : choice_of(c, s).given)
         given[std::string(name_of(s))][choice_of(c, s).id].emplace(name, value);

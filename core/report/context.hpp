@@ -20,8 +20,8 @@ nlohmann::json resolved_experiment(const experiment& e);
 
 // Returns the context of a result that begins now: version, git state and build type of this program (null if the build
 // does not know them), the date (UTC), the arguments, the resolved experiment, its settings that differ from the
-// defaults ("given"), and the number of cases. `command` is a command_line(), `hosts` an array of describe_host(),
-// `plugins` an array of {kind, id, version, path, sha256, parameters}. The caller adds "data".
+// defaults ("given"), the number of cases, and the warnings. `command` is a command_line(), `hosts` an array of
+// describe_host(), `plugins` an array of {kind, id, version, path, sha256, parameters}. The caller adds "data".
 nlohmann::json make_context(const std::string& command, const experiment& e, nlohmann::json hosts,
                             nlohmann::json plugins, const std::vector<std::string>& warnings);
 // The same without an experiment, for other commands.
@@ -29,8 +29,9 @@ nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nl
                             const std::vector<std::string>& warnings);
 
 // Returns why a campaign that began under the context `before` cannot be resumed under `now`; empty: it can.
-// Experiment, program, plugin binaries, data and hosts must be the same, and `before` must have all members of `now`;
-// the text names the first that differs. `before` may be any JSON object; `now` is from make_context().
+// Experiment, program, plugin binaries, data and hosts (name, CPU model, cores) must be the same, and `before` must
+// have all members of `now`; the text names the first that differs. `before` may be any JSON object; `now` is from
+// make_context(), with "data".
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
 // Returns the arguments as one line that a shell splits into the same arguments.

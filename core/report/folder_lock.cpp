@@ -2,13 +2,13 @@
 #include "report/folder_lock.hpp"
 
 #include "base/failure.hpp"
+#include "base/write_atomically.hpp"
 
 #include <cerrno>
 #include <cstring>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace regatta {
@@ -54,10 +54,7 @@ folder_lock::~folder_lock() {
 }
 
 bool folder_lock::holds() const {
-  struct stat mine {
-  }, there{};
-  return ::fstat(fd_, &mine) == 0 && ::stat(file_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
-         mine.st_ino == there.st_ino;
+  return is_open_at(fd_, file_);
 }
 
 } // namespace regatta

@@ -89,7 +89,7 @@ void record_file::append(const json& record) {
 }
 
 void record_file::write() {
-  if (!is_in_place()) make_again();
+  if (!is_open_at(fd_, path_)) make_again();
   if (pending_.empty()) return;
   for (std::size_t done = 0; done < pending_.size();) {
     const ssize_t n = ::pwrite(fd_, pending_.data() + done, pending_.size() - done, static_cast<off_t>(size_ + done));
@@ -105,13 +105,6 @@ void record_file::write() {
   if (::fsync(fd_) != 0) cannot("write", path_);
   size_ += pending_.size();
   pending_.clear();
-}
-
-bool record_file::is_in_place() const {
-  struct stat mine {
-  }, there{};
-  return ::fstat(fd_, &mine) == 0 && ::lstat(path_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
-         mine.st_ino == there.st_ino;
 }
 
 // A removed file can still be read through its descriptor.

@@ -38,7 +38,6 @@ public:
   void write();
 
 private:
-  bool is_in_place() const;
   void make_again();
 
   std::filesystem::path path_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "report/cases_table.hpp"
 #include "report/heading.hpp"
@@ -77,7 +78,7 @@ std::string render(const json& result, format f, const render_options& options) 
   case format::csv: return render_csv(with_report(result));
   case format::json: break;
   }
-  return with_report(result).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return document_text(with_report(result));
 }
 
 } // namespace regatta

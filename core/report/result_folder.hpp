@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The folder of one campaign: the resolved experiments, records.jsonl with every finished run, and result.json, which
-// the caller computes from the records. Only write() writes them; the other functions queue. Files that write() has
-// written survive any end of the program. Output that cannot be written (full disk, removed folder) stays queued for
-// the next write().
+// the caller computes from the records. The constructor makes records.jsonl if it is missing; only write() writes
+// contents, the other functions queue. Files that write() has written survive any end of the program. Output that
+// cannot be written (full disk, removed folder) stays queued for the next write().
 #pragma once
 
 #include <filesystem>

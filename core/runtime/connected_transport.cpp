@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <regatta/ext/authenticate.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/authenticate.h>
 
 namespace regatta {
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <regatta/abi.h>
@@ -15,6 +16,8 @@ namespace regatta {
 // not known before, or a COMMIT, because the host needs the norm. [loop]
 class device_operations {
 public:
+  using operation = std::variant<rg_op_select, rg_op_commit>;
+
   // `d` may be null, for a rank without a device: then only empty() may be called. It must outlive this object.
   explicit device_operations(device* d) : device_(d) {}
 
@@ -27,7 +30,7 @@ public:
   }
   // Adds an operation, which completes when all work that stream `computing` has so far is done; that work writes
   // `result`. Does not block; the device then calls wake().
-  void add(const rg_op& op, device::host_memory result) {
+  void add(const operation& op, device::host_memory result) {
     device_->wait_for_stream(device::watching, device::computing);
     operations_.push_back({op, device_->record(device::watching), std::move(result)});
     device_->notify(device::watching); // notify() comes after record(), so that the woken thread finds the fence passed
@@ -36,7 +39,7 @@ public:
   // add().
   template <class F> void complete_passed(F&& complete) {
     const auto passed = std::find_if(operations_.begin(), operations_.end(),
-                                     [&](const operation& o) { return !device_->passed(o.fence); });
+                                     [&](const pending& o) { return !device_->passed(o.fence); });
     for (auto o = operations_.begin(); o != passed; ++o) {
       complete(o->op, static_cast<const void*>(o->result.get()));
       pinned_.push_back(std::move(o->result));
@@ -46,13 +49,13 @@ public:
   bool empty() const { return operations_.empty(); }
 
 private:
-  struct operation {
-    rg_op op;
+  struct pending {
+    operation op;
     rg_fence fence;
     device::host_memory result;
   };
   device* device_;
-  std::vector<operation> operations_;
+  std::vector<pending> operations_;
   std::vector<device::host_memory> pinned_; // free
 };
 

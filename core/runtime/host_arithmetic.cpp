@@ -20,6 +20,12 @@ bool is_half(std::uint32_t type) {
 }
 
 constexpr const char* too_many_selected = "select: more elements than the buffers hold";
+constexpr const char* different_length = "buffers of different length";
+
+// Returns the bytes that a selection of `n` elements touches.
+std::uint64_t bytes_of_selection(const rg_buffer& source, std::uint64_t n) {
+  return bytes_of(source) + n * (sizeof(float) + sizeof(std::int32_t));
+}
 
 } // namespace
 
@@ -32,109 +38,141 @@ processor& strategy_host::processor_of(const rg_buffer& b) {
   return regions_.on_device(b) ? processor_ : host_processor_;
 }
 
-bool strategy_host::in_one_memory(const rg_op& op) const {
-  bool host = false, device = false;
-  for (const rg_buffer* b : {&op.target, &op.source, &op.index})
-    if (b->region) (regions_.on_device(*b) ? device : host) = true;
-  return !(host && device);
+// Computes `w` where `at` is, whose address is the work's target. Requires: `w` holds everything but its target.
+rg_status strategy_host::compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes) {
+  w.kind = op.kind;
+  w.target = regions_.address(at);
+  if (!regions_.ghosts() && !processor_of(at).run(w)) return refuse(op, "an index names an element outside the buffer");
+  return complete_work(op, bytes);
 }
 
-rg_status strategy_host::arithmetic(const rg_op& op) {
-  const bool reads = op.kind == RG_OP_COPY || op.kind == RG_OP_AXPY || op.kind == RG_OP_ACCUMULATE;
-  const bool indexed = (op.kind == RG_OP_FILL || op.kind == RG_OP_AXPY) && op.index.region != 0;
-  if (!regions_.contains(op.target) || (reads && !regions_.contains(op.source)) ||
-      (indexed && !regions_.contains(op.index)))
-    return refuse("arithmetic names memory outside its region");
-  if (op.kind != RG_OP_COPY && op.target.type != RG_F32) return refuse("arithmetic is on RG_F32");
-  if (indexed && op.index.type != RG_I32) return refuse("the index of arithmetic is RG_I32");
-  const std::uint64_t count = indexed ? op.index.count : op.target.count;
-  if (reads && (op.source.count != count || op.source.type != op.target.type))
-    return refuse("arithmetic on buffers of different length or type");
-  if (op.kind == RG_OP_ACCUMULATE &&
-      (!regions_.contains(op.index) || op.index.type != RG_F32 || op.index.count != count))
-    return refuse("accumulate: three buffers of RG_F32 and one length");
-  const std::uint64_t bytes = count * rg::size_of(op.target.type);
-  if (op.kind == RG_OP_COPY) {
-    wait_for_inputs(op);
-    if (!regions_.ghosts())
-      processor_of(op.target).copy(regions_.address(op.target), regions_.address(op.source), bytes);
-    return complete_work(op, bytes * 2);
-  }
+// Returns work on fp32 elements, without its kind and target.
+rg_work strategy_host::work(std::uint64_t count, double a) const {
   auto w = rg::make_versioned<rg_work>();
   w.type = w.source_type = RG_F32;
-  w.count = op.target.count;
-  if (reads) w.source = regions_.address(op.source);
-  if (indexed || op.kind == RG_OP_ACCUMULATE) {
-    w.index = regions_.address(op.index);
-    w.index_count = op.index.count;
-  }
-  return compute(op, w, bytes * (reads ? 3 : 2));
+  w.count = count;
+  w.a = a;
+  return w;
 }
 
-// Requires: `w` holds everything except kind, target and `a`, which come from `op`.
-rg_status strategy_host::compute(const rg_op& op, rg_work& w) {
-  wait_for_inputs(op);
-  w.kind = op.kind;
-  w.a = op.a;
-  w.target = regions_.address(op.target);
-  if (!regions_.ghosts() && !processor_of(op.target).run(w))
-    return refuse("arithmetic: an index names an element outside the buffer");
+rg_status strategy_host::accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w) {
+  if (!index.region) return RG_OK;
+  if (const rg_status s = accept(op, {{"the target", target}, {"the index", index, RG_I32}}); s < 0) return s;
+  w.index = regions_.address(index);
+  w.index_count = index.count;
   return RG_OK;
 }
 
-rg_status strategy_host::compute(const rg_op& op, rg_work& w, std::uint64_t bytes) {
-  const rg_status s = compute(op, w);
-  return s < 0 ? s : complete_work(op, bytes);
+rg_status strategy_host::fill(const rg_op_fill& o) {
+  auto w = work(o.target.count, o.value);
+  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
+  if (const rg_status s = accept_index(o.op, o.target, o.index, w); s < 0) return s;
+  return compute(o.op, o.target, w, (o.index.region ? o.index.count : o.target.count) * sizeof(float) * 2);
 }
 
-rg_status strategy_host::convert(const rg_op& op) {
-  const rg_buffer &to = op.target, &from = op.source;
-  if (!regions_.contains(to) || !regions_.contains(from) || to.count != from.count)
-    return refuse("convert: buffers outside their region, or of different length");
-  const bool rounds = to.type == RG_F32 && from.type == RG_F32 && is_half(op.wire);
+rg_status strategy_host::copy(const rg_op_copy& o) {
+  if (const rg_status s = accept(o.op, {{"the target", o.target}, {"the source", o.source, o.target.type}}); s < 0)
+    return s;
+  if (o.source.count != o.target.count) return refuse(o.op, different_length);
+  const std::uint64_t bytes = bytes_of(o.target);
+  if (!regions_.ghosts()) processor_of(o.target).copy(regions_.address(o.target), regions_.address(o.source), bytes);
+  return complete_work(o.op, bytes * 2);
+}
+
+rg_status strategy_host::axpy(const rg_op_axpy& o) {
+  auto w = work(o.target.count, o.factor);
+  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}, {"the source", o.source, RG_F32}}); s < 0)
+    return s;
+  if (const rg_status s = accept_index(o.op, o.target, o.index, w); s < 0) return s;
+  const std::uint64_t count = o.index.region ? o.index.count : o.target.count;
+  if (o.source.count != count) return refuse(o.op, different_length);
+  w.source = regions_.address(o.source);
+  return compute(o.op, o.target, w, count * sizeof(float) * 3);
+}
+
+rg_status strategy_host::scale(const rg_op_scale& o) {
+  auto w = work(o.target.count, o.factor);
+  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
+  return compute(o.op, o.target, w, bytes_of(o.target) * 2);
+}
+
+rg_status strategy_host::clip(const rg_op_clip& o) {
+  auto w = work(o.target.count, o.max_norm);
+  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
+  return compute(o.op, o.target, w, bytes_of(o.target) * 2);
+}
+
+rg_status strategy_host::accumulate(const rg_op_accumulate& o) {
+  auto w = work(o.velocity.count, o.factor);
+  if (const rg_status s = accept(
+          o.op,
+          {{"the velocity", o.velocity, RG_F32}, {"the gradient", o.gradient, RG_F32}, {"the sum", o.sum, RG_F32}});
+      s < 0)
+    return s;
+  if (o.gradient.count != w.count || o.sum.count != w.count) return refuse(o.op, different_length);
+  w.source = regions_.address(o.gradient);
+  w.index = regions_.address(o.sum);
+  w.index_count = o.sum.count;
+  return compute(o.op, o.velocity, w, bytes_of(o.velocity) * 3);
+}
+
+rg_status strategy_host::convert(const rg_op_convert& o) {
+  const rg_buffer &to = o.target, &from = o.source;
+  if (const rg_status s = accept(o.op, {{"the target", to}, {"the source", from}}); s < 0) return s;
+  if (to.count != from.count) return refuse(o.op, different_length);
+  const bool rounds = to.type == RG_F32 && from.type == RG_F32 && is_half(o.round_to);
   const bool narrows = from.type == RG_F32 && is_half(to.type), widens = to.type == RG_F32 && is_half(from.type);
-  if (!rounds && !narrows && !widens) return refuse("convert: between RG_F32 and RG_F16 or RG_BF16");
-  auto w = rg::make_versioned<rg_work>();
+  if (!rounds && !narrows && !widens) return refuse(o.op, "between RG_F32 and RG_F16 or RG_BF16 only");
+  auto w = work(to.count, 0);
   w.type = to.type;
   w.source_type = from.type;
-  w.wire = op.wire;
+  w.wire = o.round_to;
   w.source = regions_.address(from);
-  w.count = to.count;
-  return compute(op, w, bytes_of(to) + bytes_of(from));
+  return compute(o.op, to, w, bytes_of(to) + bytes_of(from));
 }
 
-rg_status strategy_host::select(const rg_op& op) {
-  if (!regions_.contains(op.source) || !regions_.contains(op.target) || !regions_.contains(op.index))
-    return refuse("a selection names memory outside its region");
-  if (op.source.type != RG_F32 || op.target.type != RG_F32 || op.index.type != RG_I32 ||
-      op.index.count != op.target.count)
-    return refuse("a selection is of RG_F32, into as many values as indices (RG_I32)");
-  if (op.source.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
-    return refuse("a selection is of 2^31 elements at most");
-  if (op.kind == RG_OP_TOP_K && op.target.count > op.source.count) return refuse("top k of fewer than k elements");
-  auto w = rg::make_versioned<rg_work>();
-  w.type = w.source_type = RG_F32;
-  w.source = regions_.address(op.source);
-  w.count = op.source.count;
-  w.index = regions_.address(op.index);
-  w.index_count = op.index.count;
-  const auto touched = [&](std::uint64_t n) {
-    return bytes_of(op.source) + n * (sizeof(float) + sizeof(std::int32_t));
-  };
-  if (op.kind == RG_OP_TOP_K) return compute(op, w, touched(op.target.count));
-  std::uint64_t found = op.target.count;
+// Checks the buffers of TOP_K and SELECT, and fills in the work.
+rg_status strategy_host::accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values,
+                                          const rg_buffer& index, rg_work& w) {
+  if (const rg_status s =
+          accept(op, {{"the source", source, RG_F32}, {"the values", values, RG_F32}, {"the index", index, RG_I32}});
+      s < 0)
+    return s;
+  if (index.count != values.count) return refuse(op, "expected as many values as indices");
+  if (source.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
+    return refuse(op, "from 2^31 elements at most");
+  w.source = regions_.address(source);
+  w.index = regions_.address(index);
+  w.index_count = index.count;
+  return RG_OK;
+}
+
+rg_status strategy_host::top_k(const rg_op_top_k& o) {
+  auto w = work(o.source.count, 0);
+  if (const rg_status s = accept_selection(o.op, o.source, o.values, o.index, w); s < 0) return s;
+  if (o.values.count > o.source.count) return refuse(o.op, "of fewer than k elements");
+  return compute(o.op, o.values, w, bytes_of_selection(o.source, o.values.count));
+}
+
+rg_status strategy_host::select(const rg_op_select& o) {
+  auto w = work(o.source.count, o.threshold);
+  if (const rg_status s = accept_selection(o.op, o.source, o.values, o.index, w); s < 0) return s;
+  std::uint64_t found = o.values.count;
   device::host_memory seen;
-  const bool on_device = regions_.on_device(op.source);
+  const bool on_device = regions_.on_device(o.source);
   if (on_device) seen = device_operations_.pinned_pair();
   w.found = on_device ? static_cast<std::uint64_t*>(seen.get()) : &found;
-  *w.found = op.source.count ? found : 0; // a device skips empty work
-  if (const rg_status s = compute(op, w); s < 0) return s;
+  *w.found = o.source.count ? found : 0; // a device skips empty work
+  w.kind = o.op.kind;
+  w.target = regions_.address(o.values);
+  if (!regions_.ghosts()) processor_of(o.values).run(w);
   if (on_device) {
-    device_operations_.add(op, std::move(seen));
+    device_operations_.add(o, std::move(seen));
     return RG_OK;
   }
-  if (found > op.target.count) return refuse(too_many_selected);
-  complete_later(op, setup_.transport.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(touched(found)) : 0,
+  if (found > o.values.count) return refuse(too_many_selected);
+  complete_later(o.op,
+                 setup_.transport.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(bytes_of_selection(o.source, found)) : 0,
                  found * sizeof(float));
   return RG_OK;
 }
@@ -146,12 +184,6 @@ void strategy_host::wait_for_gradients(const rg_buffer& b) {
   if (!b.region || b.region != arena_.gradients.region || !b.count) return;
   const std::uint64_t last = (b.offset - arena_.gradients.offset) / sizeof(float) + b.count - 1;
   device_->wait_for(device::computing, buckets_.fence_to_wait_for(last)); // 0: does nothing
-}
-
-void strategy_host::wait_for_inputs(const rg_op& op) {
-  if (!device_) return;
-  if (op.after) device_->wait_for(device::computing, op.after);
-  for (const rg_buffer* b : {&op.target, &op.source, &op.index}) wait_for_gradients(*b);
 }
 
 // The model may read weights and write gradients after all work enqueued up to here.
@@ -166,14 +198,16 @@ void strategy_host::synchronize() {
 }
 
 void strategy_host::complete_device_operations() {
-  device_operations_.complete_passed([this](const rg_op& op, const void* result) {
+  device_operations_.complete_passed([this](const device_operations::operation& done, const void* result) {
     rg_completion c{};
-    c.cookie = op.cookie;
-    if (op.kind == RG_OP_COMMIT) { // rows are committed by the host
-      commit(op, static_cast<const double*>(result));
+    if (const auto* o = std::get_if<rg_op_commit>(&done)) { // rows are committed by the host
+      c.cookie = o->op.cookie;
+      commit(is_server(o->role), static_cast<const double*>(result), o->step);
     } else {
+      const auto& selected = std::get<rg_op_select>(done);
       const std::uint64_t found = *static_cast<const std::uint64_t*>(result);
-      if (found > op.target.count) throw failure(exit_code::plugin, too_many_selected);
+      if (found > selected.values.count) throw failure(exit_code::plugin, too_many_selected);
+      c.cookie = selected.op.cookie;
       c.bytes = found * sizeof(float);
     }
     completions_.push_back(c);

@@ -4,7 +4,6 @@
 // sparse tables. host_arithmetic.cpp has the arithmetic ones.
 #include "runtime/strategy_host.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,9 +12,65 @@
 #include <regatta/plugin.hpp>
 
 namespace regatta {
+namespace {
+
+// An operation as this engine knows it: the strategy's own struct, or a copy with zeros for the members that the
+// strategy's version of the interface does not have.
+template <class Op> class typed {
+public:
+  explicit typed(const rg_op& op) : view_(reinterpret_cast<const Op*>(&op)) {
+    if (op.struct_size >= sizeof(Op)) return;
+    std::memcpy(&copy_, &op, op.struct_size);
+    view_ = &copy_;
+  }
+  typed(const typed&) = delete;
+  typed& operator=(const typed&) = delete;
+  const Op& operator*() const { return *view_; }
+  const Op* operator->() const { return view_; }
+
+private:
+  const Op* view_;
+  Op copy_{};
+};
+
+const char* name_of(std::uint32_t kind) {
+  switch (kind) {
+  case RG_OP_SEND: return "send";
+  case RG_OP_RECV: return "receive";
+  case RG_OP_ALL_REDUCE: return "all-reduce";
+  case RG_OP_REDUCE_SCATTER: return "reduce-scatter";
+  case RG_OP_ALL_GATHER: return "all-gather";
+  case RG_OP_BROADCAST: return "broadcast";
+  case RG_OP_FILL: return "fill";
+  case RG_OP_COPY: return "copy";
+  case RG_OP_AXPY: return "axpy";
+  case RG_OP_SCALE: return "scale";
+  case RG_OP_CLIP: return "clip";
+  case RG_OP_ACCUMULATE: return "accumulate";
+  case RG_OP_CONVERT: return "convert";
+  case RG_OP_TOP_K: return "top k";
+  case RG_OP_SELECT: return "select";
+  case RG_OP_GATHER_ROWS: return "gather rows";
+  case RG_OP_SCATTER_ROWS: return "scatter rows";
+  case RG_OP_APPLY: return "apply";
+  case RG_OP_NORM: return "norm";
+  case RG_OP_COMMIT: return "commit";
+  case RG_OP_ROWS_READ: return "read rows";
+  case RG_OP_ROWS_ADD: return "add to rows";
+  case RG_OP_ROWS_APPLY: return "apply rows";
+  case RG_OP_ROWS_WRITE: return "write rows";
+  default: return "timer";
+  }
+}
+
+} // namespace
 
 rg_status strategy_host::refuse(const std::string& why) {
   return plugin_host_.c()->fail(plugin_host_.c()->context, RG_E_PLUGIN, why.c_str());
+}
+
+rg_status strategy_host::refuse(const rg_op& op, const std::string& why) {
+  return refuse(fmt::format("{}: {}", name_of(op.kind), why));
 }
 
 std::uint64_t strategy_host::now() const {
@@ -23,124 +78,149 @@ std::uint64_t strategy_host::now() const {
                                                                           : rg::now_ns();
 }
 
+template <class Op> rg_status strategy_host::rows(const Op& o) {
+  return complete_work(o.op, updates_->measure(is_server(o.role), [&] { return tables_->operate(o); }));
+}
+
 rg_status strategy_host::submit(const rg_op& op) {
-  if (device_ && !in_one_memory(op)) return refuse("an operation names both the host's memory and a device's");
   switch (op.kind) {
   case RG_OP_SEND:
-  case RG_OP_RECV:
+  case RG_OP_RECV: return transfer(*typed<rg_op_transfer>(op));
   case RG_OP_ALL_REDUCE:
   case RG_OP_REDUCE_SCATTER:
   case RG_OP_ALL_GATHER:
-  case RG_OP_BROADCAST: return transfer(op);
-  case RG_OP_FILL:
-  case RG_OP_COPY:
-  case RG_OP_AXPY:
-  case RG_OP_SCALE:
-  case RG_OP_CLIP:
-  case RG_OP_ACCUMULATE: return arithmetic(op);
-  case RG_OP_CONVERT: return convert(op);
-  case RG_OP_TOP_K:
-  case RG_OP_SELECT: return select(op);
-  case RG_OP_APPLY:
-  case RG_OP_NORM:
-  case RG_OP_COMMIT: return update(op);
-  case RG_OP_ROWS_READ:
-  case RG_OP_ROWS_ADD:
-  case RG_OP_ROWS_APPLY:
-  case RG_OP_ROWS_WRITE:
-  case RG_OP_GATHER:
-  case RG_OP_SCATTER: return rows(op);
-  case RG_OP_TIMER: complete_later(op, static_cast<std::uint64_t>(std::max(0.0, op.a)), 0); return RG_OK;
-  default: return refuse(fmt::format("operation {} is unknown to this engine", op.kind));
+  case RG_OP_BROADCAST: return collective(*typed<rg_op_collective>(op));
+  case RG_OP_FILL: return fill(*typed<rg_op_fill>(op));
+  case RG_OP_COPY: return copy(*typed<rg_op_copy>(op));
+  case RG_OP_AXPY: return axpy(*typed<rg_op_axpy>(op));
+  case RG_OP_SCALE: return scale(*typed<rg_op_scale>(op));
+  case RG_OP_CLIP: return clip(*typed<rg_op_clip>(op));
+  case RG_OP_ACCUMULATE: return accumulate(*typed<rg_op_accumulate>(op));
+  case RG_OP_CONVERT: return convert(*typed<rg_op_convert>(op));
+  case RG_OP_TOP_K: return top_k(*typed<rg_op_top_k>(op));
+  case RG_OP_SELECT: return select(*typed<rg_op_select>(op));
+  case RG_OP_GATHER_ROWS:
+  case RG_OP_SCATTER_ROWS: return copy_rows(*typed<rg_op_copy_rows>(op));
+  case RG_OP_APPLY: return apply(*typed<rg_op_apply>(op));
+  case RG_OP_NORM: return norm(*typed<rg_op_norm>(op));
+  case RG_OP_COMMIT: return commit(*typed<rg_op_commit>(op));
+  case RG_OP_ROWS_READ: return rows(*typed<rg_op_rows_read>(op));
+  case RG_OP_ROWS_ADD: return rows(*typed<rg_op_rows_add>(op));
+  case RG_OP_ROWS_APPLY: return rows(*typed<rg_op_rows_apply>(op));
+  case RG_OP_ROWS_WRITE: return rows(*typed<rg_op_rows_write>(op));
+  case RG_OP_TIMER: complete_later(op, typed<rg_op_timer>(op)->delay_ns, 0); return RG_OK;
+  default: return refuse(fmt::format("operation {:#x} is unknown to this engine", op.kind));
   }
 }
 
-rg_status strategy_host::transfer(const rg_op& op) {
-  const rg_buffer& b = op.kind == RG_OP_SEND ? op.source : op.target;
-  if (!regions_.contains(b)) return refuse("a transfer names memory outside its region");
-  const bool crosses = (op.kind != RG_OP_SEND && op.kind != RG_OP_RECV) || op.peer != cluster_.rank;
-  if (device_ && crosses && !regions_.on_device(b) && !(setup_.transport.caps.memory & RG_MEMORY_HOST))
-    return refuse("a transfer names the host's memory, which this transport cannot reach: take alloc() for it, or run "
-                  "over shm or tcp");
-  wait_for_inputs(op);
-  if (op.kind != RG_OP_SEND && op.kind != RG_OP_RECV) return collective(op);
-  if (op.peer >= cluster_.size || op.lane >= setup_.lanes)
-    return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", op.peer, op.lane,
+// Checks an operation's buffers, and makes the device's next work wait for the operation's fence and for the gradients
+// that these buffers hold.
+rg_status strategy_host::accept(const rg_op& op, std::initializer_list<operand> operands) {
+  bool host = false, device = false;
+  for (const operand& o : operands) {
+    if (!regions_.contains(o.buffer)) return refuse(op, fmt::format("{} lies outside its region", o.name));
+    if (o.type && o.buffer.type != o.type) return refuse(op, fmt::format("{} has the wrong type", o.name));
+    (regions_.on_device(o.buffer) ? device : host) = true;
+  }
+  if (host && device) return refuse(op, "names both the host's memory and a device's");
+  if (!device_) return RG_OK;
+  if (op.after) device_->wait_for(device::computing, op.after);
+  for (const operand& o : operands) wait_for_gradients(o.buffer);
+  return RG_OK;
+}
+
+bool strategy_host::transport_reaches(const rg_buffer& b) const {
+  return !device_ || regions_.on_device(b) || (setup_.transport.caps.memory & RG_MEMORY_HOST);
+}
+
+constexpr const char* out_of_reach = "the buffer is in the host's memory, which this transport cannot reach: take "
+                                     "alloc() for it, or run over shm or tcp";
+
+rg_status strategy_host::transfer(const rg_op_transfer& o) {
+  const rg_buffer& b = o.buffer;
+  if (const rg_status s = accept(o.op, {{"the buffer", b}}); s < 0) return s;
+  if (o.peer != cluster_.rank && !transport_reaches(b)) return refuse(o.op, out_of_reach);
+  if (o.peer >= cluster_.size || o.lane >= setup_.lanes)
+    return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", o.peer, o.lane,
                               cluster_.size, setup_.lanes));
-  const bool add = op.flags & RG_OP_ADD;
+  const bool add = o.flags & RG_OP_ADD;
   if (add && b.type != RG_F32 && b.type != RG_F64) return refuse("a receive that adds is of RG_F32 or RG_F64");
-  if (op.wire && op.wire != RG_F32 && (b.type != RG_F32 || (op.wire != RG_F16 && op.wire != RG_BF16)))
+  if (o.wire && o.wire != RG_F32 && (b.type != RG_F32 || (o.wire != RG_F16 && o.wire != RG_BF16)))
     return refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
-  const std::uint32_t wire = op.wire == RG_F32 ? 0 : op.wire;
-  if (op.kind == RG_OP_SEND)
-    transfers_.send(op.cookie, op.peer, op.lane, b, wire);
+  const std::uint32_t wire = o.wire == RG_F32 ? 0 : o.wire;
+  if (o.op.kind == RG_OP_SEND)
+    transfers_.send(o.op.cookie, o.peer, o.lane, b, wire);
   else
-    transfers_.recv(op.cookie, op.peer, op.lane, b, add, wire);
+    transfers_.recv(o.op.cookie, o.peer, o.lane, b, add, wire);
   return RG_OK;
 }
 
-rg_status strategy_host::collective(const rg_op& op) {
-  const auto [function, name] = native(op.kind);
-  if (!function) return refuse(fmt::format("{}: the transport has none", name));
-  const bool sums = op.kind == RG_OP_ALL_REDUCE || op.kind == RG_OP_REDUCE_SCATTER;
-  if (sums && op.target.type != RG_F32) return refuse(fmt::format("{}: expected elements of type RG_F32", name));
-  transfers_.collective(op.cookie, function, op.group, op.peer, op.target);
+rg_status strategy_host::collective(const rg_op_collective& o) {
+  const auto function = collective_function(o.op.kind);
+  if (!function) return refuse(o.op, "the transport has none");
+  const bool sums = o.op.kind == RG_OP_ALL_REDUCE || o.op.kind == RG_OP_REDUCE_SCATTER;
+  if (const rg_status s = accept(o.op, {{"the buffer", o.buffer, sums ? std::uint32_t{RG_F32} : any_type}}); s < 0)
+    return s;
+  if (!transport_reaches(o.buffer)) return refuse(o.op, out_of_reach);
+  transfers_.collective(o.op.cookie, function, o.group, o.root, o.buffer);
   return RG_OK;
 }
 
-std::pair<transfers::collective_function, const char*> strategy_host::native(std::uint32_t kind) const {
+transfers::collective_function strategy_host::collective_function(std::uint32_t kind) const {
   switch (kind) {
-  case RG_OP_ALL_REDUCE: return {collectives_.all_reduce, "all-reduce"};
-  case RG_OP_REDUCE_SCATTER: return {collectives_.reduce_scatter, "reduce-scatter"};
-  case RG_OP_ALL_GATHER: return {collectives_.all_gather, "all-gather"};
-  default: return {collectives_.broadcast, "broadcast"};
+  case RG_OP_ALL_REDUCE: return collectives_.all_reduce;
+  case RG_OP_REDUCE_SCATTER: return collectives_.reduce_scatter;
+  case RG_OP_ALL_GATHER: return collectives_.all_gather;
+  case RG_OP_BROADCAST: return collectives_.broadcast;
+  default: return nullptr;
   }
 }
 
-rg_status strategy_host::update(const rg_op& op) {
-  wait_for_inputs(op);
-  return op.kind == RG_OP_APPLY ? apply(op) : norm_or_commit(op);
-}
-
-rg_status strategy_host::apply(const rg_op& op) {
-  const bool as_server = op.flags & RG_OP_AS_SERVER;
-  if (!regions_.contains(op.source) || op.source.type != RG_F32)
-    return refuse("apply: the gradient is no buffer of RG_F32");
-  if (device_ && !regions_.on_device(op.source)) return refuse("apply: the gradient is not where the weights are");
+rg_status strategy_host::apply(const rg_op_apply& o) {
+  if (const rg_status s = accept(o.op, {{"the gradient", o.gradient, RG_F32}}); s < 0) return s;
+  if (device_ && !regions_.on_device(o.gradient)) return refuse(o.op, "the gradient is not where the weights are");
+  const bool server = is_server(o.role);
   if (!regions_.ghosts())
-    updates_->measure(
-        as_server, [&] { updates_->apply(as_server, op.first, regions_.elements<const float>(op.source), op.step); });
-  // reads and writes weights and state, reads the gradient
-  return complete_work(op, op.source.count * sizeof(float) * 5);
+    updates_->measure(server,
+                      [&] { updates_->apply(server, o.first, regions_.elements<const float>(o.gradient), o.step); });
+  return complete_work(o.op, bytes_of(o.gradient) * 5); // reads and writes weights and state, reads the gradient
 }
 
-rg_status strategy_host::norm_or_commit(const rg_op& op) {
-  const bool as_server = op.flags & RG_OP_AS_SERVER;
-  const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
-  if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2) return refuse("norm, commit: two elements of RG_F64");
-  if (device_ && !regions_.on_device(b)) return refuse("norm, commit: not where the weights are");
-  auto* const pair = static_cast<double*>(regions_.address(b));
+rg_status strategy_host::accept_norm(const rg_op& op, const rg_buffer& pair) {
+  if (const rg_status s = accept(op, {{"the norm", pair, RG_F64}}); s < 0) return s;
+  if (pair.count != 2) return refuse(op, "the norm has two elements");
+  return device_ && !regions_.on_device(pair) ? refuse(op, "the norm is not where the weights are") : RG_OK;
+}
+
+rg_status strategy_host::norm(const rg_op_norm& o) {
+  if (const rg_status s = accept_norm(o.op, o.target); s < 0) return s;
+  const bool server = is_server(o.role);
+  if (auto* const pair = static_cast<double*>(regions_.address(o.target)))
+    updates_->measure(server, [&] {
+      updates_->role(server).partial(pair);
+      add_norm_of_rows(server, pair);
+    });
+  return complete_work(o.op, 0);
+}
+
+rg_status strategy_host::commit(const rg_op_commit& o) {
+  if (const rg_status s = accept_norm(o.op, o.total); s < 0) return s;
+  const bool server = is_server(o.role);
+  const auto* const pair = static_cast<const double*>(regions_.address(o.total));
   // The host needs the norm, to know how much to clip or whether to skip the update.
-  if (op.kind == RG_OP_COMMIT && device_) {
+  if (device_) {
     auto seen = device_operations_.pinned_pair();
     device_->copy(seen.get(), pair, 2 * sizeof(double));
-    device_operations_.add(op, std::move(seen));
+    device_operations_.add(o, std::move(seen));
     return RG_OK;
   }
-  if (pair && op.kind == RG_OP_COMMIT) {
-    commit(op, pair);
-  } else if (pair) {
-    updates_->measure(as_server, [&] {
-      updates_->role(as_server).partial(pair);
-      add_norm_of_rows(as_server, pair);
-    });
-  }
-  return complete_work(op, 0);
+  if (pair) commit(server, pair, o.step);
+  return complete_work(o.op, 0);
 }
 
-void strategy_host::add_norm_of_rows(bool as_server, double* pair) {
+void strategy_host::add_norm_of_rows(bool server, double* pair) {
   if (tables_->windows().empty()) return;
-  const auto rows = tables_->partial(as_server);
+  const auto rows = tables_->partial(server);
   double mine[] = {static_cast<double>(rows.not_finite), rows.sum_of_squares};
   auto w = rg::make_versioned<rg_work>();
   w.kind = RG_OP_AXPY;
@@ -149,24 +229,19 @@ void strategy_host::add_norm_of_rows(bool as_server, double* pair) {
   w.source = mine;
   w.count = 2;
   w.a = 1;
-  if (device_) w.source = std::memcpy(norm_of_rows_[as_server].get(), mine, sizeof mine);
+  if (device_) w.source = std::memcpy(norm_of_rows_[server].get(), mine, sizeof mine);
   processor_.run(w);
 }
 
-void strategy_host::commit(const rg_op& op, const double* total) {
-  const bool as_server = op.flags & RG_OP_AS_SERVER;
-  updates_->measure(as_server, [&] {
-    updates_->commit(as_server, {total[0], total[1]}, op.step);
-    tables_->commit(as_server, {total[0], total[1]}, op.step);
+void strategy_host::commit(bool server, const double* total, std::uint64_t step) {
+  updates_->measure(server, [&] {
+    updates_->commit(server, {total[0], total[1]}, step);
+    tables_->commit(server, {total[0], total[1]}, step);
   });
 }
 
-rg_status strategy_host::rows(const rg_op& op) {
-  for (const rg_buffer* b : {&op.target, &op.source, &op.index})
-    if (regions_.on_device(*b)) return refuse("operations on rows are in the host's memory only");
-  const bool moves = op.kind == RG_OP_GATHER || op.kind == RG_OP_SCATTER; // everything else is part of an update
-  const auto operate = [&] { return tables_->operate(op); };
-  return complete_work(op, moves ? operate() : updates_->measure((op.flags & RG_OP_AS_SERVER) != 0, operate));
+rg_status strategy_host::copy_rows(const rg_op_copy_rows& o) {
+  return complete_work(o.op, tables_->operate(o));
 }
 
 rg_status strategy_host::complete_work(const rg_op& op, std::uint64_t bytes) {

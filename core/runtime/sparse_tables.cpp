@@ -2,6 +2,7 @@
 #include "runtime/sparse_tables.hpp"
 
 #include "base/failure.hpp"
+#include "runtime/weight_updates.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +12,8 @@
 
 namespace regatta {
 namespace {
+
+constexpr const char* on_host_only = "operations on rows are in the host's memory only";
 
 [[noreturn]] void refuse(const std::string& why) {
   throw failure(exit_code::plugin, why);
@@ -104,72 +107,92 @@ void sparse_tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, s
       });
 }
 
-std::span<const std::int64_t> sparse_tables::index_of(const rg_op& op) const {
-  if (!op.index.count) return {};
-  if (!regions_.contains(op.index) || op.index.type != RG_I64) refuse("rows: the index is no buffer of RG_I64");
-  return regions_.elements<const std::int64_t>(op.index);
+// Returns the row numbers in `rows`; none if it is empty.
+std::span<const std::int64_t> sparse_tables::numbers(const rg_buffer& rows) const {
+  if (!rows.count) return {};
+  if (regions_.on_device(rows)) refuse(on_host_only);
+  if (!regions_.contains(rows) || rows.type != RG_I64) refuse("rows: the row numbers are no buffer of RG_I64");
+  return regions_.elements<const std::int64_t>(rows);
 }
 
-std::uint64_t sparse_tables::operate(const rg_op& op) {
-  const bool gathers = op.kind == RG_OP_GATHER || op.kind == RG_OP_SCATTER;
-  const auto index = index_of(op);
-  const bool into = op.kind == RG_OP_ROWS_READ || op.kind == RG_OP_GATHER;
-  const rg_buffer& values = into ? op.target : op.source; // [n, row]
-  const bool has_values = op.kind != RG_OP_ROWS_APPLY || op.index.region;
-  if (has_values && values.count && (!regions_.contains(values) || values.type != RG_F32))
-    refuse("rows: the values are no buffer of RG_F32");
-  const std::uint64_t bytes = values.count * sizeof(float);
-  auto* const memory = has_values && values.count ? static_cast<float*>(regions_.address(values)) : nullptr;
-  if (gathers) {
-    if (!regions_.ghosts()) move_rows(op);
-    return bytes * 2;
-  }
-  if (op.table >= windows_.size()) refuse(fmt::format("rows: table {} of {}", op.table, windows_.size()));
-  if (has_values && values.count != op.index.count * windows_[op.table].row)
-    refuse(fmt::format("rows: {} values for {} rows of {}", values.count, op.index.count, windows_[op.table].row));
-  if (regions_.ghosts()) return bytes * (op.kind == RG_OP_ROWS_APPLY ? 5 : 3);
-  row_table* held = shards_[(op.flags & RG_OP_AS_SERVER) != 0][op.table].get();
-  if (!held) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", op.table));
-  switch (op.kind) {
-  case RG_OP_ROWS_READ:
-    if (in_place_ && (op.flags & RG_OP_SHOW) && index.size() == rows_[op.table].count)
-      rows_at_[op.table] = held->places(index).data();
-    else
-      held->read(index, memory);
-    break;
-  case RG_OP_ROWS_ADD: held->add(index, memory); break;
-  case RG_OP_ROWS_WRITE: held->write(index, static_cast<float>(op.a), memory); break;
-  default:
-    if (op.index.region)
-      held->apply(index, memory, op.step);
-    else
-      held->apply(op.step);
-  }
-  return bytes * 3;
+// Returns the address of the values in `b`; null if it is empty, and with ghosts.
+float* sparse_tables::values(const rg_buffer& b) const {
+  if (!b.count) return nullptr;
+  if (regions_.on_device(b)) refuse(on_host_only);
+  if (!regions_.contains(b) || b.type != RG_F32) refuse("rows: the values are no buffer of RG_F32");
+  return static_cast<float*>(regions_.address(b));
 }
 
-// GATHER: target[i] = source[index[i]]; SCATTER: target[index[i]] = source[i].
-void sparse_tables::move_rows(const rg_op& op) const {
-  const bool gather = op.kind == RG_OP_GATHER;
-  const rg_buffer &listed = gather ? op.target : op.source, &whole = gather ? op.source : op.target;
-  if (!op.index.count) return;
-  if (!regions_.contains(whole) || whole.type != RG_F32) refuse("gather, scatter: on buffers of RG_F32");
-  if (listed.count % op.index.count) refuse("gather, scatter: rows of different length");
-  const std::uint64_t row = listed.count / op.index.count, rows = row ? whole.count / row : 0;
-  const auto index = regions_.elements<const std::int64_t>(op.index);
-  auto* const one = static_cast<float*>(regions_.address(listed));
-  auto* const all = static_cast<float*>(regions_.address(whole));
+// As above, of `rows` rows of a table.
+float* sparse_tables::values(const rg_buffer& b, std::uint32_t table, std::uint64_t rows) const {
+  if (table >= windows_.size()) refuse(fmt::format("rows: table {} of {}", table, windows_.size()));
+  if (b.count != rows * windows_[table].row)
+    refuse(fmt::format("rows: {} values for {} rows of {}", b.count, rows, windows_[table].row));
+  return values(b);
+}
+
+row_table& sparse_tables::held(std::uint32_t role, std::uint32_t table) const {
+  row_table* const rows = shards_[is_server(role)][table].get();
+  if (!rows) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", table));
+  return *rows;
+}
+
+std::uint64_t sparse_tables::operate(const rg_op_rows_read& o) {
+  const auto rows = numbers(o.rows);
+  float* const out = values(o.target, o.table, o.rows.count);
+  if (!regions_.ghosts()) {
+    if (in_place_ && (o.flags & RG_ROWS_FOR_MODEL) && rows.size() == rows_[o.table].count)
+      rows_at_[o.table] = held(o.role, o.table).places(rows).data();
+    else
+      held(o.role, o.table).read(rows, out);
+  }
+  return bytes_of(o.target) * 3;
+}
+
+std::uint64_t sparse_tables::operate(const rg_op_rows_add& o) {
+  const auto rows = numbers(o.rows);
+  const float* const gradients = values(o.gradients, o.table, o.rows.count);
+  if (!regions_.ghosts()) held(o.role, o.table).add(rows, gradients);
+  return bytes_of(o.gradients) * 3;
+}
+
+std::uint64_t sparse_tables::operate(const rg_op_rows_apply& o) {
+  const auto rows = numbers(o.rows);
+  const float* const gradients = values(o.gradients, o.table, o.rows.count);
+  if (regions_.ghosts()) return bytes_of(o.gradients) * 5;
+  if (o.rows.region)
+    held(o.role, o.table).apply(rows, gradients, o.step);
+  else
+    held(o.role, o.table).apply(o.step);
+  return bytes_of(o.gradients) * 5;
+}
+
+std::uint64_t sparse_tables::operate(const rg_op_rows_write& o) {
+  const auto rows = numbers(o.rows);
+  const float* const source = values(o.values, o.table, o.rows.count);
+  if (!regions_.ghosts()) held(o.role, o.table).write(rows, static_cast<float>(o.factor), source);
+  return bytes_of(o.values) * 3;
+}
+
+std::uint64_t sparse_tables::operate(const rg_op_copy_rows& o) const {
+  const bool gather = o.op.kind == RG_OP_GATHER_ROWS;
+  const auto index = numbers(o.index);
+  float *const listed = values(o.rows), *const table = values(o.table);
+  if (regions_.ghosts() || index.empty()) return bytes_of(o.rows) * 2;
+  if (o.rows.count % index.size()) refuse("gather, scatter: rows of different length");
+  const std::uint64_t row = o.rows.count / index.size(), rows = row ? o.table.count / row : 0;
   for (const std::int64_t r : index)
     if (static_cast<std::uint64_t>(r) >= rows) refuse(fmt::format("gather, scatter: row {} of {}", r, rows));
   for (std::size_t i = 0; i < index.size(); ++i) {
-    float *a = one + i * row, *b = all + static_cast<std::uint64_t>(index[i]) * row;
+    float *const a = listed + i * row, *const b = table + static_cast<std::uint64_t>(index[i]) * row;
     if (gather)
       std::memcpy(a, b, row * sizeof(float));
-    else if (op.flags & RG_OP_ADD)
+    else if (o.flags & RG_OP_ADD)
       arithmetic::add(std::span(b, row), std::span<const float>(a, row));
     else
       std::memcpy(b, a, row * sizeof(float));
   }
+  return bytes_of(o.rows) * 2;
 }
 
 arithmetic::norm sparse_tables::partial(bool as_server) const {

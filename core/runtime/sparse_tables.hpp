@@ -26,7 +26,7 @@ public:
 
   // Copies the ROWS tensors of `tensors`, in order: table t is the t-th of them. Allocates windows for `micro_batches`
   // batches per step if the rank is a worker. in_place: the model can read rows in the shard without a copy to the
-  // window (RG_OP_SHOW). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has no rows,
+  // window (RG_ROWS_FOR_MODEL). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has no rows,
   // no elements or no max_rows.
   sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
                 region_table& regions, const update_rule& rule, init_function init);
@@ -50,9 +50,12 @@ public:
   // Makes this rank the holder, in one role, of the rows r of table `t` with r mod shards == shard. At most once for
   // each role and table. With ghosts it creates nothing.
   void own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard);
-  // Executes RG_OP_ROWS_*, RG_OP_GATHER or RG_OP_SCATTER and returns the bytes touched. With ghosts it only returns the
-  // bytes.
-  std::uint64_t operate(const rg_op& op);
+  // Execute an operation on rows and return the bytes touched. With ghosts they only return the bytes.
+  std::uint64_t operate(const rg_op_rows_read& o);
+  std::uint64_t operate(const rg_op_rows_add& o);
+  std::uint64_t operate(const rg_op_rows_apply& o);
+  std::uint64_t operate(const rg_op_rows_write& o);
+  std::uint64_t operate(const rg_op_copy_rows& o) const;
 
   // For an update that is deferred until the norm of all gradients is known. partial() returns the norm of the
   // gradients that wait in all shards of the role; commit() executes their updates, clipped by `total`, the norm over
@@ -61,8 +64,10 @@ public:
   void commit(bool as_server, const arithmetic::norm& total, std::uint64_t step);
 
 private:
-  void move_rows(const rg_op& op) const;
-  std::span<const std::int64_t> index_of(const rg_op& op) const;
+  std::span<const std::int64_t> numbers(const rg_buffer& rows) const;
+  float* values(const rg_buffer& b) const;
+  float* values(const rg_buffer& b, std::uint32_t table, std::uint64_t rows) const;
+  row_table& held(std::uint32_t role, std::uint32_t table) const;
 
   bool in_place_;
   region_table& regions_;
@@ -72,7 +77,8 @@ private:
   std::vector<rg_table> windows_;
   std::vector<rg_rows> rows_;
   std::vector<rg_table_rows> batch_;
-  std::vector<const float* const*> rows_at_; // by table: rows for the model to read in place (RG_OP_SHOW), else null
+  std::vector<const float* const*>
+      rows_at_; // by table: rows for the model to read in place (RG_ROWS_FOR_MODEL), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> shards_; // as worker, as server; by table
 };
 

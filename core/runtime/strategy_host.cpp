@@ -7,6 +7,8 @@
 #include <functional>
 
 #include <fmt/format.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -88,8 +90,6 @@ void strategy_host::start() {
   host_.arena = &arena_;
   host_.seed = setup_.seed;
   host_.momentum = setup_.momentum;
-  for (const std::uint32_t kind : {RG_OP_ALL_REDUCE, RG_OP_REDUCE_SCATTER, RG_OP_ALL_GATHER, RG_OP_BROADCAST})
-    if (native(kind).first) host_.native |= std::uint64_t{1} << kind;
   set_memory_functions();
   set_operation_functions();
   set_record_functions();
@@ -121,15 +121,15 @@ void strategy_host::set_memory_functions() {
       return RG_OK;
     });
   };
-  host_.own = [](void* self, std::uint32_t as_server, std::uint64_t first, std::uint64_t count, rg_buffer* weights) {
-    return guarded(self, [&](strategy_host& x) -> rg_status { return x.own(as_server, first, count, weights); });
+  host_.own = [](void* self, std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* weights) {
+    return guarded(self, [&](strategy_host& x) -> rg_status { return x.own(role, first, count, weights); });
   };
-  host_.own_rows = [](void* self, std::uint32_t as_server, std::uint32_t table, std::uint64_t shards,
-                      std::uint64_t shard) {
+  host_.own_rows = [](void* self, std::uint32_t role, std::uint32_t table, std::uint64_t shards, std::uint64_t shard) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
-      if ((as_server ? x.cluster_.server : x.cluster_.worker) < 0)
-        return x.refuse(as_server ? "own_rows: this rank is no server" : "own_rows: this rank is no worker");
-      x.tables_->own(as_server, table, shards, shard);
+      const bool server = is_server(role);
+      if ((server ? x.cluster_.server : x.cluster_.worker) < 0)
+        return x.refuse(server ? "own_rows: this rank is no server" : "own_rows: this rank is no worker");
+      x.tables_->own(server, table, shards, shard);
       return RG_OK;
     });
   };
@@ -160,7 +160,10 @@ void strategy_host::set_operation_functions() {
     return s < 0 && s != RG_E_UNSUPPORTED ? x.refuse(x.setup_.transport.host->take_error()) : s;
   };
   host_.submit = [](void* self, const rg_op* op) {
-    return guarded(self, [&](strategy_host& x) -> rg_status { return x.submit(*rg::versioned_view(op)); });
+    return guarded(self, [&](strategy_host& x) -> rg_status { return x.submit(*op); });
+  };
+  host_.offers = [](void* self, std::uint32_t kind) -> std::uint32_t {
+    return static_cast<strategy_host*>(self)->collective_function(kind) ? 1 : 0;
   };
   host_.weights_from = [](void* self, std::uint64_t first) {
     auto& x = *static_cast<strategy_host*>(self);
@@ -187,6 +190,12 @@ void strategy_host::set_record_functions() {
 
 strategy_host::~strategy_host() {
   if (self_) setup_.strategy->destroy(self_);
+}
+
+void strategy_host::forget_transport() {
+  if (self_) setup_.strategy->destroy(self_);
+  self_ = nullptr;
+  regions_.forget_transport();
 }
 
 std::span<float> strategy_host::weights() const {
@@ -231,13 +240,14 @@ void strategy_host::read_arena(std::span<const float> all, const read_function& 
   }
 }
 
-rg_status strategy_host::own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
+rg_status strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
+  const bool server = is_server(role);
   if (first > arena_.count || count > arena_.count - first || !count)
     return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
-  if (!as_server && cluster_.worker < 0) return refuse("own: this rank is no worker");
-  if (as_server && cluster_.server < 0) return refuse("own: this rank is no server");
+  if (!server && cluster_.worker < 0) return refuse("own: this rank is no worker");
+  if (server && cluster_.server < 0) return refuse("own: this rank is no server");
   rg_buffer b = arena_.weights;
-  if (as_server) {
+  if (server) {
     b = regions_.allocate(RG_F32, count, fmt::format("the weights that server {} owns", cluster_.server));
     if (device_) {
       std::vector<float> start(count);
@@ -250,7 +260,7 @@ rg_status strategy_host::own(bool as_server, std::uint64_t first, std::uint64_t 
     b.offset += first * sizeof(float);
     b.count = count;
   }
-  if (!regions_.ghosts()) updates_->role(as_server).own(first, count, static_cast<float*>(regions_.address(b)));
+  if (!regions_.ghosts()) updates_->role(server).own(first, count, static_cast<float*>(regions_.address(b)));
   *out = b;
   return RG_OK;
 }

@@ -24,12 +24,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/collectives.h>
 
 namespace regatta {
 
@@ -73,6 +75,10 @@ public:
   // [main] Creates the strategy, which allocates buffers and sets the buckets. Call it once, before all that follows
   // except arena(), weights(), gradients() and tables(). Throws failure with the plugin's text.
   void start();
+
+  // [main] Destroys the strategy, but keeps all memory. Call it before the transport is destroyed, if operations may be
+  // outstanding: the transport may access their memory until then. Only the destructor follows.
+  void forget_transport();
 
   // Valid as long as this object. Its buffers of weights and gradients are empty on a rank that is no worker.
   const rg_arena& arena() const { return arena_; }
@@ -163,33 +169,51 @@ private:
   void set_record_functions();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
-  rg_status own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out);
-  rg_status transfer(const rg_op& op);
-  rg_status collective(const rg_op& op);
-  // Returns the transport's function for a collective (null: it has none) and its name.
-  std::pair<transfers::collective_function, const char*> native(std::uint32_t kind) const;
+  rg_status own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out);
+  struct operand {
+    const char* name; // for messages: "the target"
+    const rg_buffer& buffer;
+    std::uint32_t type = any_type;
+  };
+  static constexpr std::uint32_t any_type = 0;
+  rg_status accept(const rg_op& op, std::initializer_list<operand> operands);
+  rg_status accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
+  rg_status accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
+                             rg_work& w);
+  rg_status accept_norm(const rg_op& op, const rg_buffer& pair);
+  rg_status transfer(const rg_op_transfer& o);
+  bool transport_reaches(const rg_buffer& b) const;
+  rg_status collective(const rg_op_collective& o);
+  // Returns the transport's function for a collective; null: it has none.
+  transfers::collective_function collective_function(std::uint32_t kind) const;
   processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
-  bool in_one_memory(const rg_op& op) const;
-  void add_norm_of_rows(bool as_server, double* pair);
-  rg_status arithmetic(const rg_op& op);
-  rg_status compute(const rg_op& op, rg_work& work);
-  rg_status compute(const rg_op& op, rg_work& work, std::uint64_t bytes); // and calls complete_work()
-  void wait_for_inputs(const rg_op& op);
+  rg_work work(std::uint64_t count, double a) const;
+  rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
+  rg_status fill(const rg_op_fill& o);
+  rg_status copy(const rg_op_copy& o);
+  rg_status axpy(const rg_op_axpy& o);
+  rg_status scale(const rg_op_scale& o);
+  rg_status clip(const rg_op_clip& o);
+  rg_status accumulate(const rg_op_accumulate& o);
+  rg_status convert(const rg_op_convert& o);
+  rg_status top_k(const rg_op_top_k& o);
+  rg_status select(const rg_op_select& o);
+  rg_status apply(const rg_op_apply& o);
+  rg_status norm(const rg_op_norm& o);
+  rg_status commit(const rg_op_commit& o);
+  void commit(bool server, const double* total, std::uint64_t step);
+  void add_norm_of_rows(bool server, double* pair);
+  template <class Op> rg_status rows(const Op& o);
+  rg_status copy_rows(const rg_op_copy_rows& o);
   void wait_for_gradients(const rg_buffer& buffer);
   void record_weights_fence();
   void complete_device_operations();
-  rg_status convert(const rg_op& op);
-  rg_status select(const rg_op& op);
-  rg_status update(const rg_op& op);
-  rg_status apply(const rg_op& op);
-  rg_status norm_or_commit(const rg_op& op);
-  void commit(const rg_op& op, const double* total);
-  rg_status rows(const rg_op& op);
   // Completes work on `bytes` of memory: at once, or under a virtual clock after the time that the work takes.
   rg_status complete_work(const rg_op& op, std::uint64_t bytes);
   static std::uint64_t virtual_ns(std::uint64_t bytes);
   void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
   rg_status refuse(const std::string& why);
+  rg_status refuse(const rg_op& op, const std::string& why); // the text begins with the operation's name
   bool report_ready_buckets();
   void check_status(rg_status status, const char* what);
   void read_arena(std::span<const float> all, const read_function& to) const;

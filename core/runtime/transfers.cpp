@@ -7,6 +7,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <regatta/ext/collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -57,6 +58,7 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   o->transfer.peer = peer;
   o->transfer.lane = lane;
   o->transfer.buffer = buffer;
+  o->transfer.bytes = bytes_of(buffer);
   o->transfer.address = o->target_address;
   o->transfer.cookie += one_use;
   o->transfer.wire = 0;
@@ -75,8 +77,9 @@ void transfers::through_scratch(operation* o) {
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.buffer.region = 0;
   o->transfer.buffer.offset = 0;
+  o->transfer.bytes = bytes_of(o->transfer.buffer);
   if (!o->scratch) o->scratch = o->stage->make_scratch();
-  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch->reserve(bytes_of(o->transfer.buffer));
+  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch->reserve(o->transfer.bytes);
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -259,10 +262,10 @@ transfers::operation* transfers::operation_of(const rg_completion& c) const {
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
       : !latest && o && c.cookie >= one_use && c.cookie < o->transfer.cookie ? "poll() reports a completion twice"
-      : !latest          ? "poll() reports a completion whose cookie was never given"
-      : c.status > RG_OK ? "an operation ends with a status that is neither RG_OK nor an error"
-      : o->receive && c.bytes > bytes_of(o->transfer.buffer) ? "a receive ends with more bytes than it has room for"
-                                                             : nullptr;
+      : !latest                                   ? "poll() reports a completion whose cookie was never given"
+      : c.status > RG_OK                          ? "an operation ends with a status that is neither RG_OK nor an error"
+      : o->receive && c.bytes > o->transfer.bytes ? "a receive ends with more bytes than it has room for"
+                                                  : nullptr;
   if (wrong)
     throw failure(exit_code::plugin, fmt::format("{}: {} (cookie {:#x}, status {}, {} bytes{})", name_, wrong, c.cookie,
                                                  c.status, c.bytes, latest ? "; " + describe(*o) : ""));
@@ -274,10 +277,11 @@ void transfers::require_success() const {
   if (first_error_ != RG_OK) check(first_error_, host_, fmt::format("{}: {}", name_, failed_));
 }
 
-void transfers::end(operation* o, rg_status status, rg_fence busy) {
+void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t vendor_error) {
   if (status != RG_OK && first_error_ == RG_OK) {
     first_error_ = status;
     failed_ = describe(*o);
+    if (vendor_error) failed_ += fmt::format(" (error {} of its library)", vendor_error);
   }
   rg_completion c{};
   c.cookie = o->cookie;
@@ -347,7 +351,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     if (o->receive && o->how == path::scratch && completions[i].status == RG_OK)
       o->arrived = true;
     else
-      end(o, completions[i].status);
+      end(o, completions[i].status, 0, completions[i].vendor_error);
   }
   complete_local();
   if (count) post_waiting();

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/collectives.h>
 
 namespace regatta {
 
@@ -125,7 +126,7 @@ private:
   void complete_local();
   operation* operation_of(const rg_completion& c) const;
   static std::string describe(const operation& o);
-  void end(operation* o, rg_status status, rg_fence busy = 0);
+  void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
   void free_emptied();
   // Collectives share one queue: they begin in the order in which they were submitted, whatever their groups.
   fifo& queue_of(const operation* o) {

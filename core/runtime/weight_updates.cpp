@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/weight_updates.hpp"
 
+#include "base/failure.hpp"
+
+#include <fmt/format.h>
+#include <regatta/abi.h>
+
 namespace regatta {
+
+bool is_server(std::uint32_t role) {
+  if (role != RG_ROLE_WORKER && role != RG_ROLE_SERVER)
+    throw failure(exit_code::plugin, fmt::format("role {}: expected RG_ROLE_WORKER or RG_ROLE_SERVER", role));
+  return role == RG_ROLE_SERVER;
+}
 
 weight_updates::weight_updates(const optimizer_config& config, std::uint32_t workers,
                                const std::vector<optimizer_slice>& slices, processor& unit, device* d)

@@ -17,6 +17,9 @@
 
 namespace regatta {
 
+// Returns whether `role` (RG_ROLE_*) is the server's. Throws failure (plugin) for a number that is no role.
+bool is_server(std::uint32_t role);
+
 class weight_updates {
 public:
   // Arguments and failures as of optimizer's constructor. `d` is null if `unit` is the host, else the same object as

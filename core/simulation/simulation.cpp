@@ -6,11 +6,13 @@
 #include "cluster/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <queue>
+#include <span>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -41,12 +43,13 @@ std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
 }
 
-rg_tensor tensor(std::uint32_t kind, const char* name, const std::vector<std::int64_t>& shape) {
+// Returns a tensor that points to `name` and `shape`.
+rg_tensor tensor(std::uint32_t kind, const char* name, std::span<const std::int64_t> shape) {
   auto t = rg::make_versioned<rg_tensor>();
   t.kind = kind;
   t.name = name;
   t.ndim = static_cast<std::uint32_t>(shape.size());
-  std::ranges::copy(shape, t.shape);
+  t.shape = shape.data();
   t.decay = t.lr_scale = 1;
   return t;
 }
@@ -65,12 +68,14 @@ public:
     x.cluster = cluster_;
     x.lanes = plan.lanes;
     for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
-      auto t = tensor(RG_TENSOR_DENSE, "t", setup.shapes.empty() ? std::vector{setup.tensors[k]} : setup.shapes.at(k));
+      auto t = tensor(RG_TENSOR_DENSE, "t",
+                      setup.shapes.empty() ? std::span(&setup.tensors[k], 1) : std::span(setup.shapes.at(k)));
       t.compressible = 1;
       x.tensors.push_back(t);
     }
     if (setup.table_rows) {
-      auto t = tensor(RG_TENSOR_ROWS, "table", {setup.table_rows, setup.table_row});
+      table_shape_ = {setup.table_rows, setup.table_row};
+      auto t = tensor(RG_TENSOR_ROWS, "table", table_shape_);
       t.max_rows = setup.touched;
       x.tensors.push_back(t);
     }
@@ -249,6 +254,7 @@ private:
   std::size_t tensor_ = 0;
   int pulls_ = 0;
   std::vector<std::uint64_t> touched_;
+  std::array<std::int64_t, 2> table_shape_{};
   std::vector<float> seen_; // weights at the begin of the step
 };
 

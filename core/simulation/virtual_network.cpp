@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
 namespace regatta {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/collectives.h>
 
 namespace regatta {
 

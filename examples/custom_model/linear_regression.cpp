@@ -25,22 +25,19 @@ public:
       throw rg::error(RG_E_UNSUPPORTED, "it computes in fp32 on the CPU only: set train.precision = "
                                         "\"fp32\" and train.device = \"cpu\"");
     // Tensors are in the order in which their gradients become ready: strategies send from the front.
-    tensors_ = {rg::dense_tensor("bias", {1}), rg::dense_tensor("weight", {p.features})};
-    tensors_[bias].decay = 0; // biases have no weight decay
-    inputs_ = {values("x", {p.features}), values("y", {})};
+    described_.dense("bias", {1});
+    described_.dense("weight", {p.features});
+    described_.tensor(bias).decay = 0; // biases have no weight decay
+    described_.values("x", {p.features});
+    described_.values("y", {});
   }
 
   // [main] The memory that the info points to must live as long as the model.
   rg_model_info describe() {
-    rg_model_info info{};
-    info.tensors = tensors_.data();
-    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-    info.inputs = inputs_.data();
-    info.input_count = static_cast<std::uint32_t>(inputs_.size());
-    info.metric_sums = 2; // evaluate() adds to these, metric() reads their sum over all ranks
+    rg_model_info info = described_.info(); // ranks whose layouts differ refuse to start
+    info.metric_sums = 2;                   // evaluate() adds to these, metric() reads their sum over all ranks
     info.metric = "mean_squared_error";
     info.unit = "samples";
-    info.layout = "canonical"; // ranks whose layouts differ refuse to start
     info.flops_per_sample = 4.0 * static_cast<double>(features_);
     return info;
   }
@@ -102,15 +99,6 @@ public:
 private:
   enum : std::uint32_t { bias, weight }; // indices of the tensors
 
-  static rg_input values(const char* name, const rg::shape& dims) {
-    auto input = rg::make_versioned<rg_input>(); // zeroed, struct_size set
-    input.kind = RG_INPUT_VALUES;
-    input.name = name;
-    input.type = RG_F32;
-    input.ndim = static_cast<std::uint32_t>(dims.size());
-    std::copy(dims.begin(), dims.end(), input.shape);
-    return input;
-  }
   const float* sample(const rg_batch& batch, std::uint64_t s) const {
     return static_cast<const float*>(batch.inputs[0]) + s * features_; // [samples, features]
   }
@@ -122,8 +110,7 @@ private:
   }
 
   std::size_t features_;
-  std::vector<rg_tensor> tensors_;
-  std::vector<rg_input> inputs_;
+  rg::description described_;
   float *weights_[2] = {}, *gradients_[2] = {}; // by tensor
 };
 

@@ -14,15 +14,15 @@ struct ring {
   }
   ring(rg::comm& c, const rg::parameters_t<ring>&) : comm(c), members(c.workers()), total(c.alloc(2, RG_F64)) {
     std::iota(members.begin(), members.end(), 0u);
-    comm.own_as_worker(comm.whole()); // every worker updates all weights
+    comm.own(comm.whole(), rg::role::worker); // every worker updates all weights
   }
   rg::task<> end_step(std::uint64_t step) { // the gradients of this step are final
     const rg_buffer gradients = comm.gradients(comm.whole());
     co_await rg::ring_all_reduce(comm, members, comm.rank(), gradients, 0);
-    co_await comm.apply_as_worker(0, gradients, step);
+    co_await comm.apply(0, gradients, step, rg::role::worker);
     if (!comm.deferred()) co_return; // below: clipping by global norm
-    co_await comm.norm(total, false);
-    co_await comm.commit(total, step, false);
+    co_await comm.norm(total, rg::role::worker);
+    co_await comm.commit(total, step, rg::role::worker);
   }
   rg::comm& comm;
   std::vector<std::uint32_t> members;

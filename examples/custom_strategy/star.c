@@ -44,7 +44,7 @@ static rg_status create(const rg_strategy_host* host, const rg_value* values, vo
   (void)values;
   if (!s) return host->host->fail(host->host->context, RG_E_OPERATION, "star: out of memory");
   s->host = host; /* stays valid until destroy() returns */
-  status = host->own(host->context, 0, 0, host->arena->count, &weights);
+  status = host->own(host->context, RG_ROLE_WORKER, 0, host->arena->count, &weights);
   if (status == RG_OK) status = host->alloc(host->context, RG_F64, 2, &s->total);
   if (status != RG_OK) {
     free(s); /* an instance that create() refuses is never destroyed */
@@ -61,14 +61,6 @@ static void destroy(void* self) {
 
 /* ------------------------------------------------------------------------------------------------------- a step --- */
 
-static rg_op operation(const star* s, uint32_t kind) {
-  rg_op op = {0};
-  op.struct_size = sizeof op; /* the engine reads no further than this */
-  op.kind = kind;
-  op.step = s->step;
-  return op;
-}
-
 /* RG_OK: completed() will report the end. RG_DONE: the operation has ended. Negative: it failed. */
 static rg_status submit(star* s, const rg_op* op) {
   const rg_status status = s->host->submit(s->host->context, op);
@@ -76,44 +68,57 @@ static rg_status submit(star* s, const rg_op* op) {
   return status < 0 ? status : RG_OK;
 }
 
-/* Begins one operation with each worker that this worker exchanges messages with. */
+/* Begins one operation with each worker that this worker exchanges messages with. Every operation is a struct that
+ * begins with an rg_op; the engine reads no further than its struct_size. */
 static rg_status exchange(star* s, uint32_t kind, uint32_t flags) {
   const rg_cluster* cluster = s->host->cluster;
   const uint32_t first = cluster->rank == 0 ? 1 : 0, end = cluster->rank == 0 ? cluster->workers : 1;
   rg_status status = RG_OK;
   uint32_t peer;
   for (peer = first; peer < end && status == RG_OK; ++peer) {
-    rg_op op = operation(s, kind);
-    op.flags = flags;
-    op.peer = peer;
-    op.source = op.target = s->host->arena->gradients; /* a send reads source, a receive writes target */
-    status = submit(s, &op);
+    const rg_op_transfer transfer = {.op = {.struct_size = sizeof transfer, .kind = kind},
+                                     .peer = peer,
+                                     .buffer = s->host->arena->gradients,
+                                     .flags = flags};
+    status = submit(s, &transfer.op);
   }
   return status;
+}
+
+/* The optimizer's update, of all weights. */
+static rg_status apply(star* s) {
+  const rg_op_apply op = {.op = {.struct_size = sizeof op, .kind = RG_OP_APPLY},
+                          .role = RG_ROLE_WORKER,
+                          .step = s->step,
+                          .gradient = s->host->arena->gradients};
+  return submit(s, &op.op);
+}
+
+static rg_status norm(star* s) {
+  const rg_op_norm op = {
+      .op = {.struct_size = sizeof op, .kind = RG_OP_NORM}, .role = RG_ROLE_WORKER, .target = s->total};
+  return submit(s, &op.op);
+}
+
+static rg_status commit(star* s) {
+  const rg_op_commit op = {.op = {.struct_size = sizeof op, .kind = RG_OP_COMMIT},
+                           .role = RG_ROLE_WORKER,
+                           .step = s->step,
+                           .total = s->total};
+  return submit(s, &op.op);
 }
 
 /* Begins the operations of the current phase. */
 static rg_status begin(star* s) {
   const int root = s->host->cluster->rank == 0;
-  rg_op op;
+  const int deferred = s->host->flags & RG_HOST_DEFERRED; /* clipping by global norm: APPLY does not update yet */
   switch (s->phase) {
   case COLLECT: /* receives that add take effect in the order in which they are posted: ascending order of rank */
     return root ? exchange(s, RG_OP_RECV, RG_OP_ADD) : exchange(s, RG_OP_SEND, 0);
   case SPREAD: return root ? exchange(s, RG_OP_SEND, 0) : exchange(s, RG_OP_RECV, 0);
-  case APPLY: /* the optimizer's update, from element 0 on */
-    op = operation(s, RG_OP_APPLY);
-    op.source = s->host->arena->gradients;
-    return submit(s, &op);
-  case NORM: /* only with clipping by global norm: APPLY has not updated yet */
-    if (!(s->host->flags & RG_HOST_DEFERRED)) return RG_OK;
-    op = operation(s, RG_OP_NORM);
-    op.target = s->total;
-    return submit(s, &op);
-  case COMMIT:
-    if (!(s->host->flags & RG_HOST_DEFERRED)) return RG_OK;
-    op = operation(s, RG_OP_COMMIT);
-    op.source = s->total;
-    return submit(s, &op);
+  case APPLY: return apply(s);
+  case NORM: return deferred ? norm(s) : RG_OK;
+  case COMMIT: return deferred ? commit(s) : RG_OK;
   default: return RG_OK;
   }
 }

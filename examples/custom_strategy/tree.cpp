@@ -36,51 +36,50 @@ struct tree {
   tree(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
         total(c.alloc(2, RG_F64)) {
-    comm.own_as_worker(comm.whole()); // every worker updates all weights
+    comm.own(comm.whole(), rg::role::worker); // every worker updates all weights
   }
 
   // [loop] A coroutine runs during the backward pass and sums each bucket once its gradients are final.
-  void begin_step(std::uint64_t step) { running.spawn(sum_all(*this, step)); }
+  void begin_step(std::uint64_t step) { running.spawn(sum_all(step)); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
 
   // [loop] The task ends when the next step may begin.
   rg::task<> end_step(std::uint64_t step) {
     co_await running.join(); // rethrows exceptions of sum_all: if a peer is gone, the step ends here
     if (comm.deferred()) {   // clipping by global norm: apply() only added to the norm, commit() updates
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
     }
   }
 
-  rg::comm& comm; // must have this name: coroutine frames come from its pool, so that a step allocates nothing
+  rg::comm& comm; // public and of this name: coroutine frames come from its pool, so that a step allocates nothing
 
 private:
-  // A coroutine must be static and take the object as its first argument, from which it gets the pool for its frame.
-  static rg::task<> sum_all(tree& self, std::uint64_t step) {
-    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      co_await sum(self, gradient);
-      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+  rg::task<> sum_all(std::uint64_t step) {
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      const rg_buffer gradient = comm.gradients(buckets[b]);
+      co_await sum(gradient);
+      co_await comm.apply(buckets[b].first, gradient, step, rg::role::worker);
     }
   }
 
   // Every element is summed on the path to the root, in an order that depends on the ranks alone, and copied from the
   // root. So replicas are equal to the bit, in every run.
-  static rg::task<> sum(tree& self, rg_buffer gradient) {
-    const std::uint32_t n = self.comm.workers(), me = self.comm.rank();
+  rg::task<> sum(rg_buffer gradient) {
+    const std::uint32_t n = comm.workers(), me = comm.rank();
     // The lowest bit of a rank's number is the distance to its parent; its children are at all smaller powers of two.
     const std::uint32_t to_parent = me ? me & (~me + 1) : std::bit_ceil(n);
 
     for (std::uint32_t d = 1; d < to_parent; d *= 2)
-      if (me + d < n) co_await self.comm.recv_add(me + d, gradient);
+      if (me + d < n) co_await comm.recv_add(me + d, gradient);
     if (me) {
-      co_await self.comm.send(me - to_parent, gradient);
-      co_await self.comm.recv(me - to_parent, gradient);
+      co_await comm.send(me - to_parent, gradient);
+      co_await comm.recv(me - to_parent, gradient);
     }
     for (std::uint32_t d = to_parent / 2; d > 0; d /= 2)
-      if (me + d < n) co_await self.comm.send(me + d, gradient);
+      if (me + d < n) co_await comm.send(me + d, gradient);
   }
 
   std::vector<rg::span_of_arena> buckets;

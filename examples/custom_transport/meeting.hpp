@@ -5,6 +5,7 @@
 // proofs (regatta.authenticate/1).
 #pragma once
 
+#include <regatta/ext/authenticate.h>
 #include <regatta/plugin.hpp>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include <poll.h>
 #include <sys/random.h>
@@ -65,6 +68,10 @@ inline timespec to_timespec(std::uint64_t ns) {
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
 }
 
+// Reads exactly `bytes` bytes, which must be there already. Returns false if they are not, or recv() fails.
+inline bool read_now(int fd, void* to, std::size_t bytes) {
+  return ::recv(fd, to, bytes, MSG_DONTWAIT) == static_cast<ssize_t>(bytes);
+}
 // Reads exactly `bytes` bytes. Returns false if they do not arrive in time, the peer closes, or recv() fails.
 inline bool read_all(int fd, void* to, std::size_t bytes, std::uint64_t timeout_ns) {
   const timespec t = to_timespec(timeout_ns);
@@ -104,13 +111,14 @@ public:
       if (blobs[peer].bytes != sizeof(token)) throw rg::error(RG_E_PEER, rank_name(peer) + " sent no address");
       if (peer < world_.rank) s = call(peer, lane, blobs);
     });
+    std::vector<descriptor> unknown; // accepted; the first bytes have not arrived yet
     for (;;) {
       std::uint32_t missing = world_.size;
       each([&](std::uint32_t peer, std::uint32_t, descriptor& s) {
         if (s < 0) missing = peer;
       });
       if (missing == world_.size) break;
-      answer(missing, blobs, until, socket);
+      answer(missing, blobs, until, unknown, socket);
     }
     each([&](std::uint32_t peer, std::uint32_t lane, descriptor& s) {
       proof theirs;
@@ -136,17 +144,35 @@ private:
     return s;
   }
 
-  // Accepts the next connection and keeps it if it proves to be an expected peer. A stranger that sends nothing delays
-  // this rank by 0.1 s.
+  // Waits for the next connection and for the first bytes on those in `unknown`. A stranger that sends nothing, or a peer
+  // that is slow, delays no other peer.
   void answer(std::uint32_t missing, std::span<const rg_blob> blobs, const deadline& until,
+              std::vector<descriptor>& unknown,
               const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) const {
-    pollfd waiting{listener_, POLLIN, 0};
+    std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
+    for (const descriptor& s : unknown) waiting.push_back({s, POLLIN, 0});
     const timespec t = to_timespec(until.left());
-    if (::ppoll(&waiting, 1, &t, nullptr) == 0)
+    if (::ppoll(waiting.data(), waiting.size(), &t, nullptr) == 0)
       throw rg::error(RG_E_PEER, rank_name(missing) + " did not connect in time");
+    for (std::size_t i = unknown.size(); i-- > 0;) {
+      if (!waiting[i + 1].revents) continue;
+      identify(std::move(unknown[i]), blobs, socket);
+      unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (!waiting[0].revents) return;
     descriptor s = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (s >= 0)
+      unknown.push_back(std::move(s));
+    else if (errno != EINTR && errno != ECONNABORTED) // EMFILE would come again at once, and for ever
+      fail_with_errno(RG_E_OPERATION, "unix: cannot accept a connection");
+  }
+
+  // Keeps a connection whose first bytes prove that it is an expected peer; closes any other. A peer sends these bytes
+  // with one call, so they arrive together.
+  void identify(descriptor s, std::span<const rg_blob> blobs,
+                const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) const {
     hello h;
-    if (!read_all(s, &h, sizeof h, std::min<std::uint64_t>(until.left(), 100'000'000))) return;
+    if (!read_now(s, &h, sizeof h)) return;
     const std::span peers(world_.peers, world_.peer_count);
     if (h.lane >= world_.lanes || h.from <= world_.rank || !std::count(peers.begin(), peers.end(), h.from) ||
         socket(h.from, h.lane) >= 0 || !equal(h.mac, prove(h.from, world_.rank, h.lane, blobs)))

@@ -42,7 +42,7 @@ public:
 
   // [loop] send() and recv() only enqueue: bytes move in poll(). The buffer must stay until the completion.
   rg_status send(const rg_transfer& t) {
-    check(t).sends.push_back({static_cast<std::byte*>(t.address), bytes_of(t), t.cookie});
+    check(t).sends.push_back({static_cast<std::byte*>(t.address), t.bytes, t.cookie});
     return RG_OK;
   }
   // Receives into overlapping bytes must take effect in the order in which they were posted. Within one stream they do;
@@ -52,8 +52,8 @@ public:
     auto* const first = static_cast<std::byte*>(t.address);
     for (const channel& other : channels_)
       for (const operation& o : other.receives)
-        if (&other != &mine && o.data < first + bytes_of(t) && first < o.data + o.bytes) return RG_AGAIN;
-    mine.receives.push_back({first, bytes_of(t), t.cookie});
+        if (&other != &mine && o.data < first + t.bytes && first < o.data + o.bytes) return RG_AGAIN;
+    mine.receives.push_back({first, t.bytes, t.cookie});
     return RG_OK;
   }
 
@@ -116,12 +116,11 @@ private:
   static constexpr std::uint64_t header = sizeof(std::uint64_t);
 
   channel& at(std::uint32_t peer, std::uint32_t lane) { return channels_[std::size_t{peer} * world_->lanes + lane]; }
-  static std::uint64_t bytes_of(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
 
   channel& check(const rg_transfer& t) {
     if (t.peer >= world_->size || t.lane >= world_->lanes)
       throw rg::error(RG_E_OPERATION, "unix: there is no such rank or lane");
-    if (!t.address && t.buffer.count) throw rg::error(RG_E_OPERATION, "unix: a ghost has no bytes to transfer");
+    if (!t.address && t.bytes) throw rg::error(RG_E_OPERATION, "unix: a ghost has no bytes to transfer");
     channel& c = at(t.peer, t.lane);
     if (c.socket < 0) throw rg::error(RG_E_PEER, rank_name(t.peer) + " is not connected any more");
     return c;

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace regatta::bench {
 namespace {
 

@@ -9,6 +9,8 @@
 
 #include <atomic>
 
+#include <regatta/ext/collectives.h>
+
 using namespace regatta;
 using namespace regatta::conformance;
 

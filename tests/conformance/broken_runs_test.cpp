@@ -122,6 +122,8 @@ TEST_CASE("a model that misuses its hooks fails at once with its name") {
   // Only the last of several micro-batches calls ready().
   CHECK(run(misuses("nothing", "--set train.accumulate=2")).code == 0);
   fails(misuses("never_ready", "--set train.accumulate=2"), 3, {who + "returned without ready(0) of tensor bias"});
+  fails(misuses("nothing", "--set model.early=true --set train.accumulate=2"), 3,
+        {who + "calls ready(0) of tensor bias in a micro-batch that is not the step's last"});
 }
 
 TEST_CASE("a write outside of a buffer is found after warm-up, or after the last step") {

@@ -15,6 +15,7 @@ TEST_CASE("broken transports") {
   finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
   finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});
   finds("transport/loses_last_byte", {"sizes", "traffic"}, {"counters", "wake"});
+  finds("transport/knows_few_types", {"types"}, {"alignment", "fifo"});
   finds("transport/spins", {"idle"}, {"alignment"});
   finds("transport/counts_nothing", {"counters"}, {"alignment"});
   finds("transport/crashes_on_cancel", {"cancel"}, {"killed-peer"});

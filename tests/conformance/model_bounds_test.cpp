@@ -52,9 +52,7 @@ TEST_CASE("a write behind the weights is found after an evaluation, too") {
   const auto plugins = registry::of_files({BROKEN_PLUGINS "/broken_models.so"});
   const subject s = model_in(plugins, "sound_regression");
   model_under_test m(s, 4);
-  m.bind();
-  const samples x = m.make_samples(0, 4);
-  m.prepare({&x});
+  const samples x = m.start();
   std::vector<double> sums(m.info().metric_sums);
   m.evaluate(x, 4, sums);
   write_behind(m.weights(0));

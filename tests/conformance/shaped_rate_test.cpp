@@ -3,11 +3,13 @@
 // Accuracy of `shaped`: its rate against that of a link which the kernel limits with a token bucket (tc tbf) between two
 // network namespaces. Both carry the same stream over tcp.
 //
-// Exit code 77 if such a link cannot be set up: without root, `ip` or `tc`, or if the kernel rejects it.
+// Exit code 77 if such a link cannot be set up (without root, `ip` or `tc`, or if the kernel rejects it), and if the
+// kernel keeps its rate in too few rounds.
 //
-// The test measures time, because the plugin exists to control it. It is stable nevertheless: clocks pace both sides, the
-// rate is a hundredth of what a core can move, a late wake-up costs time once a stream, not once a message, and the
-// median drops rounds that a busy machine disturbed.
+// The test measures time, because the plugin exists to control it. Clocks pace both sides, the rate is a hundredth of
+// what a core can move, and a late wake-up costs time once a stream, not once a message. A busy machine disturbs it all
+// the same: the kernel's bucket has given 150 of 200 Mbit/s. So only rounds count in which the kernel kept its rate, and
+// both must agree in most of them.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "check/harness/endpoint.hpp"
 
@@ -16,8 +18,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <fcntl.h>
@@ -33,7 +37,7 @@ namespace {
 constexpr double bits_per_second = 200e6;
 constexpr std::uint64_t message_bytes = 256 << 10;
 constexpr std::size_t before = 8, measured = 72; // messages: 2 MiB to fill every bucket and window, then 0.75 s
-constexpr int rounds = 3;
+constexpr int rounds = 5, most_rounds = 15;      // that are compared; with those in which the kernel missed its rate
 
 // A network namespace. The kernel removes it once no thread is in it and its descriptor is closed, also after SIGKILL.
 class network {
@@ -108,8 +112,9 @@ double rate_of(const subject& which, const limited_link* link) {
     bool waited = false;
     try {
       if (link) (me == 0 ? link->from : link->to).enter();
-      endpoint e(which, me, 2, 1);
-      if (link) e.listen_on(me == 0 ? "10.77.0.1" : "10.77.0.2");
+      subject here = which;
+      if (link) here.address = me == 0 ? "10.77.0.1" : "10.77.0.2";
+      endpoint e(here, me, 2, 1);
       blobs[me] = e.listen();
       pthread_barrier_wait(&both);
       waited = true;
@@ -136,30 +141,36 @@ double rate_of(const subject& which, const limited_link* link) {
   return 8.0 * static_cast<double>(measured * message_bytes) / took.count();
 }
 
-double median(std::array<double, rounds> values) {
-  std::nth_element(values.begin(), values.begin() + rounds / 2, values.end());
-  return values[rounds / 2];
+bool close_to(double rate, double expected) {
+  return std::abs(rate - expected) <= 0.05 * expected;
 }
 
 std::optional<limited_link> kernel_link;
+bool too_busy = false; // the kernel kept its rate in too few rounds
 
 } // namespace
 
 TEST_CASE("shaped keeps its rate as the kernel's token bucket does, within 5 %") {
   const auto plugins = registry::of_files({REGATTA_PLUGINS "/tcp.so", REGATTA_PLUGINS "/shaped.so"});
   const subject tcp = over(plugins, "tcp"), shaped = over(plugins, "shaped");
-  std::array<double, rounds> by_kernel{}, by_shaped{};
-  for (int r = 0; r < rounds; ++r) { // in turn, so that a busy machine slows both
-    by_kernel[static_cast<std::size_t>(r)] = rate_of(tcp, &*kernel_link);
-    by_shaped[static_cast<std::size_t>(r)] = rate_of(shaped, nullptr);
+  // Without the kernel's limit the link is a hundred times as fast, also on a busy machine.
+  double slowest = std::numeric_limits<double>::infinity();
+  int compared = 0, alike = 0; // rounds
+  for (int r = 0; r < most_rounds && compared < rounds; ++r) {
+    const double by_kernel = rate_of(tcp, &*kernel_link);
+    slowest = std::min(slowest, by_kernel);
+    if (!close_to(by_kernel, bits_per_second)) {
+      std::printf("round %d does not count: kernel %.1f Mbit/s\n", r, by_kernel / 1e6);
+      continue;
+    }
+    const double by_shaped = rate_of(shaped, nullptr); // at once, so that the machine is as busy
+    std::printf("kernel %.1f Mbit/s, shaped %.1f Mbit/s\n", by_kernel / 1e6, by_shaped / 1e6);
+    ++compared;
+    alike += close_to(by_shaped, by_kernel);
   }
-  CAPTURE(by_kernel);
-  CAPTURE(by_shaped);
-  const double kernels = median(by_kernel), shapeds = median(by_shaped);
-  std::printf("kernel %.1f Mbit/s, shaped %.1f Mbit/s\n", kernels / 1e6, shapeds / 1e6);
-  // Checks that the kernel's limit is in force; without it the link is a hundred times as fast.
-  CHECK(kernels == doctest::Approx(bits_per_second).epsilon(0.05));
-  CHECK(shapeds == doctest::Approx(kernels).epsilon(0.05));
+  CHECK(slowest < 1.05 * bits_per_second);
+  too_busy = compared < rounds;
+  if (!too_busy) CHECK(2 * alike > rounds);
 }
 
 int main(int argc, char** argv) {
@@ -169,5 +180,8 @@ int main(int argc, char** argv) {
     std::printf("skipped: %s\n", why.what());
     return 77;
   }
-  return doctest::Context(argc, argv).run();
+  const int failed = doctest::Context(argc, argv).run();
+  if (failed || !too_busy) return failed;
+  std::printf("skipped: the machine is too busy for the kernel's own token bucket\n");
+  return 77;
 }

@@ -506,7 +506,8 @@ repeats = 1
                                                     " changed since the campaign began") == 0);
   for (std::size_t i = 6; i < 12; ++i) CHECK(r.at(i).at("status") == "ok");
   const std::string sum = records(s).front().at("plugins").at(plugin.string());
-  for (const json& p : result(s).at("context").at("plugins"))
+  const json document = result(s); // outlives the loop over a part of it
+  for (const json& p : document.at("context").at("plugins"))
     if (p.at("id") == "mlp") CHECK(p.at("sha256") == sum);
   const outcome resumed = program(s, "run x.toml --out r --progress never --plugin-path P --resume");
   CHECK(resumed.code == 2);

@@ -61,6 +61,16 @@ TEST_CASE("no part of a step is negative, also if the model reports no phases") 
   }
 }
 
+TEST_CASE("one process times kernels for all ranks, also if there is nothing to choose") {
+  const temporary_folder s;
+  const std::string file = (s.path / "timed").string();
+  results(
+      s, counting,
+      "--set strategy.plugin=allreduce --set cluster.workers=2 --set train.kernels=timed --set measure.baseline=false",
+      "COUNTING_TIMED=" + file);
+  CHECK(std::filesystem::file_size(file) == 1);
+}
+
 TEST_CASE("counts are those of the global batch, however workers share it and in however many parts") {
   const temporary_folder s;
   const json one = results(s, counting, alone);

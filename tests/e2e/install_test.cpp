@@ -49,7 +49,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   fs::rename(folder.path / "first", prefix);
   for (const char* file :
        {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
-        "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
+        "lib/cmake/regatta/regatta-config.cmake", "lib/pkgconfig/regatta.pc", "include/regatta/ext/graph.h", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
         "share/doc/regatta/index.md", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
     CAPTURE(file);
     CHECK(fs::exists(prefix / file));
@@ -71,6 +71,13 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
     const int built = run(cmake + " --build " + quoted(project / "build"), log);
     REQUIRE_MESSAGE(built == 0, contents(log));
   }
+
+  // Without CMake: regatta.pc finds the headers by its own place.
+  REQUIRE(contents(prefix / "lib/pkgconfig/regatta.pc").find("prefix=${pcfiledir}/../..\n") != std::string::npos);
+  const int compiled = run("cc -std=c99 -shared -fPIC -I" + quoted(prefix / "lib/pkgconfig/../../include") + " " +
+                               quoted(examples / "custom_strategy/star.c") + " -o " + quoted(folder.path / "star.so"),
+                           log);
+  REQUIRE_MESSAGE(compiled == 0, contents(log));
 
   // Each of them passes the suite that came with the installation.
   for (const char* plugin :

@@ -32,8 +32,9 @@ baseline = false
 
 // By mistake: what is said, which names the plugin, the tensor and the field.
 const std::map<std::string, std::string> wrong_models = {
-    {"ndim", "model liar: tensor 1 (bias): ndim is 7, 6 is the most"},
+    {"ndim", "model liar: tensor 1 (bias): ndim is 9, 8 is the most"},
     {"shape zero", "model liar: tensor 1 (bias): shape[0] is 0: a dimension is 1 or more"},
+    {"shape null", "model liar: tensor 1 (bias): ndim is 1, but shape is null"},
     {"shape negative", "model liar: tensor 1 (bias): shape[0] is -5"},
     {"overflow", "model liar: tensor 1 (bias): shape is [4294967296, 4294967296]: that overflows"},
     {"kind", "model liar: tensor 1 (bias): kind is 9"},
@@ -44,7 +45,7 @@ const std::map<std::string, std::string> wrong_models = {
     {"tensor count", "model liar: tensor_count is 4000000000"},
     {"tensors null", "model liar: tensor_count is 2, but tensors is null"},
     {"input name null", "model liar: input 0: name is null"},
-    {"input ndim", "model liar: input 0 (x): ndim is 99, 6 is the most"},
+    {"input ndim", "model liar: input 0 (x): ndim is 99, 8 is the most"},
     {"input shape", "model liar: input 0 (x): shape[0] is 0"},
     {"unit null", "model liar: unit is null"},
     {"layout null", "model liar: layout is null"},

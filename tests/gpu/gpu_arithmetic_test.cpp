@@ -393,7 +393,7 @@ TEST_CASE("rows are gathered and scattered") {
   float* dt = d.make(table);
   auto* index = d.make(std::vector<std::int64_t>{7, 0, 3});
   float* out = d.make<float>(3 * row);
-  auto w = d.work(RG_OP_GATHER);
+  auto w = d.work(RG_OP_GATHER_ROWS);
   w.target = out;
   w.source = dt;
   w.index = index;
@@ -406,7 +406,7 @@ TEST_CASE("rows are gathered and scattered") {
     CHECK(got[i] == table[7 * row + i]);
     CHECK(got[row + i] == table[i]);
   }
-  w.kind = RG_OP_SCATTER;
+  w.kind = RG_OP_SCATTER_ROWS;
   w.flags = RG_OP_ADD;
   w.target = dt;
   w.source = out;
@@ -452,7 +452,7 @@ TEST_CASE("what a device cannot do is refused by name") {
   opened d;
   auto w = d.work(RG_OP_SEND);
   CHECK(d.functions().work(d.self(), 0, &w) == RG_E_UNSUPPORTED);
-  CHECK(d.error.find("kind 1") != std::string::npos);
+  CHECK(d.error.find("kind 257") != std::string::npos);
   void* self = nullptr;
   rg_host host{};
   host.struct_size = sizeof host;

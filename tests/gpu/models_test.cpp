@@ -6,6 +6,8 @@
 #include "runtime/loss_scale.hpp"
 #include "runtime/memory_plan.hpp"
 
+#include <regatta/ext/graph.h>
+
 using namespace models;
 
 namespace {

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 constexpr std::size_t count = 1 << 20;
@@ -52,6 +54,7 @@ rg_transfer transfer(array& a, std::uint32_t peer, std::uint64_t cookie) {
   t.struct_size = sizeof t;
   t.peer = peer;
   t.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+  t.bytes = count * sizeof(float);
   t.address = a.data;
   t.cookie = cookie;
   return t;

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include <regatta/ext/collectives.h>
+
 using namespace nccl;
 
 namespace {
@@ -112,6 +114,7 @@ struct fixture {
     x.peer = peer;
     x.lane = lane;
     x.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+    x.bytes = count * sizeof(float);
     x.address = reinterpret_cast<void*>(address);
     x.after = after;
     x.cookie = cookie;

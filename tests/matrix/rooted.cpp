@@ -30,7 +30,7 @@ struct rooted {
         if (!c.offers(kind)) throw rg::error(RG_E_CONFIG, "the transport lacks a collective");
       group = c.split(members).value();
     }
-    if (c.rank() == root) c.own_as_worker(c.whole());
+    if (c.rank() == root) c.own(c.whole(), rg::role::worker);
   }
 
   rg::task<> end_step(std::uint64_t step) {
@@ -42,7 +42,7 @@ struct rooted {
       co_await rg::ring_reduce_scatter(comm, members, comm.rank(), gradients, 0);
       co_await rg::ring_all_gather(comm, members, comm.rank(), gradients, 0);
     }
-    if (comm.rank() == root) co_await comm.apply_as_worker(0, gradients, step);
+    if (comm.rank() == root) co_await comm.apply(0, gradients, step, rg::role::worker);
     if (how == "native")
       co_await comm.broadcast(group, weights, root);
     else if (how == "tree")

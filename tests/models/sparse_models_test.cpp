@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 using namespace model_graph;
 

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <executed.hpp>
-#include <regatta/frequencies.h>
+#include <regatta/ext/frequencies.h>
 #include <regatta/random.hpp>
 
 #include <array>

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <regatta/ext/graph.h>
+
 namespace reference {
 
 const rg_component& load_component(const std::string& file, std::uint32_t kind, const std::string& id) {
@@ -55,7 +57,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   setup.threads = options.threads;
   setup.batch = options.batch;
   setup.kernels = options.kernels;
-  setup.kernel_choices = options.kernel_choices.empty() ? nullptr : options.kernel_choices.c_str();
+  setup.kernel_choices = options.kernel_choices ? options.kernel_choices->c_str() : nullptr;
   check(executor->compile(&host_, nullptr, &graph, &setup, &self_));
 
   info.struct_size = sizeof info;

@@ -6,12 +6,13 @@
 
 #include <interpreter.hpp>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/model.hpp>
 
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct execution_options {
   std::uint32_t threads = 1;
   std::uint32_t kernels = RG_KERNELS_FIXED;
   std::uint32_t purpose = RG_PURPOSE_TRAIN;
-  std::string kernel_choices;
+  std::optional<std::string> kernel_choices; // none: a null pointer
   std::uint32_t precision = RG_F32;
   bool emulate = false;
   bool plain = false; // of rg_model_setup

@@ -6,6 +6,7 @@
 #include <executed.hpp>
 #include <interpreter.hpp>
 
+#include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
 
 #include <doctest/doctest.h>

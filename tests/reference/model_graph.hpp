@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace model_graph {
 
 // A graph of a plugin's model, with some parameters given as TOML would. Throws what the model says against them.

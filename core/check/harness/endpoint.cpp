@@ -5,18 +5,19 @@
 #include "registry/validate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
+#include <fmt/format.h>
+#include <regatta/clock.hpp>
 #include <sys/mman.h>
+
+#include <regatta/ext/authenticate.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 
 namespace regatta::conformance {
 namespace {
-
-std::uint64_t now() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
 
 rg_authenticate authenticate_with(const std::string& secret) {
   auto a = rg::make_versioned<rg_authenticate>();
@@ -78,14 +79,11 @@ void endpoint::check(rg_status status, const std::string& what) {
 void endpoint::require_sound_caps() {
   auto c = rg::make_versioned<rg_transport_caps>();
   const rg_status s = functions_.caps(self_, &c);
-  std::string why;
-  if (s == RG_E_UNSUPPORTED)
-    why = "it cannot run on this machine: " + last_error();
-  else if (s == RG_OK && c.memory && !(c.memory & RG_MEMORY_HOST))
-    why = "it transfers device memory only, and the suite uses host memory";
-  if (why.empty() && s != RG_OK) return;
   try {
-    if (!why.empty()) throw skipped(why);
+    if (s == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
+    if (s != RG_OK) return;
+    if (c.memory && !(c.memory & RG_MEMORY_HOST))
+      throw skipped("it transfers device memory only, and the suite uses host memory");
     validate(c, "caps");
   } catch (...) {
     functions_.destroy(std::exchange(self_, nullptr)); // a constructor that throws runs no destructor
@@ -142,14 +140,16 @@ memory endpoint::allocate(std::uint64_t bytes) {
 }
 
 rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                               std::uint64_t bytes, std::uint32_t flags) {
+                               std::uint64_t bytes, std::uint32_t flags, std::uint32_t wire) {
   require(offset + bytes <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
   auto t = rg::make_versioned<rg_transfer>();
-  const bool adds = flags & RG_TRANSFER_ADD;
+  const bool floats = (flags & RG_TRANSFER_ADD) || wire != 0;
   t.flags = flags;
   t.peer = peer;
   t.lane = lane;
-  t.buffer = {m.region, static_cast<std::uint32_t>(adds ? RG_F32 : RG_U8), offset, adds ? bytes / 4 : bytes};
+  t.buffer = {m.region, static_cast<std::uint32_t>(floats ? RG_F32 : RG_U8), offset, floats ? bytes / 4 : bytes};
+  t.wire = wire;
+  t.bytes = bytes;
   t.address = m.data ? m.data + offset : nullptr;
   t.cookie = ++last_cookie_;
   return t;
@@ -157,68 +157,64 @@ rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const mem
 
 rg_status endpoint::try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                              std::uint64_t bytes, std::uint64_t& cookie) {
-  const auto t = transfer(peer, lane, m, offset, bytes, 0);
+  const auto t = transfer(peer, lane, m, offset, bytes);
   cookie = t.cookie;
   return functions_.send(self_, &t);
 }
 
 rg_status endpoint::try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                             std::uint64_t bytes, std::uint64_t& cookie, std::uint32_t flags) {
-  const auto t = transfer(peer, lane, m, offset, bytes, flags);
+                             std::uint64_t bytes, std::uint64_t& cookie) {
+  const auto t = transfer(peer, lane, m, offset, bytes);
   cookie = t.cookie;
   return functions_.recv(self_, &t);
 }
 
 std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
-  descriptions_[t.cookie] = (receive ? "receive of " : "send of ") +
-                            std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
-                            (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
-                            std::to_string(t.lane);
-  backlog& b = backlogs_[{receive, t.peer, t.lane}];
-  b.receive = receive;
-  b.waiting.push_back(t);
+  descriptions_[t.cookie] = fmt::format("{} of {} bytes {} rank {} on lane {}", receive ? "receive" : "send", t.bytes,
+                                        receive ? "from" : "to", t.peer, t.lane);
+  backlogs_[{receive, t.peer, t.lane}].push_back(t);
   retry();
   return t.cookie;
 }
 
 void endpoint::retry() {
-  for (auto& [where, b] : backlogs_)
-    while (!b.waiting.empty()) {
-      const rg_transfer& t = b.waiting.front();
-      const rg_status s = b.receive ? functions_.recv(self_, &t) : functions_.send(self_, &t);
+  for (auto& [stream, waiting] : backlogs_)
+    while (!waiting.empty()) {
+      const rg_transfer& t = waiting.front();
+      const rg_status s = std::get<0>(stream) ? functions_.recv(self_, &t) : functions_.send(self_, &t);
       if (s == RG_AGAIN) break;
       if (s != RG_OK) completions_.emplace(t.cookie, rg_completion{.cookie = t.cookie, .status = s});
-      b.waiting.pop_front();
+      waiting.pop_front();
     }
 }
 
 std::uint64_t endpoint::send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                             std::uint64_t bytes) {
-  return begin(false, transfer(peer, lane, m, offset, bytes, 0));
+                             std::uint64_t bytes, std::uint32_t wire) {
+  return begin(false, transfer(peer, lane, m, offset, bytes, 0, wire));
 }
 
 std::uint64_t endpoint::recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                             std::uint64_t bytes, std::uint32_t flags) {
-  return begin(true, transfer(peer, lane, m, offset, bytes, flags));
+                             std::uint64_t bytes, std::uint32_t flags, std::uint32_t wire) {
+  return begin(true, transfer(peer, lane, m, offset, bytes, flags, wire));
 }
 
 namespace {
-rg_transfer converted(rg_transfer t, std::uint32_t wire, std::uint64_t count) {
-  t.buffer.type = RG_F32;
-  t.buffer.count = count;
-  t.wire = wire;
+rg_transfer with_elements(rg_transfer t, const rg_buffer& buffer) {
+  t.buffer.type = buffer.type;
+  t.buffer.count = buffer.count;
   return t;
+}
+std::uint64_t bytes_of_elements(const rg_buffer& b) {
+  return rg::bits_of(b.type) ? rg::bytes_of(b) : b.count;
 }
 } // namespace
 
-std::uint64_t endpoint::send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                                std::uint64_t count) {
-  return begin(false, converted(transfer(peer, 0, m, 4 * first, 4 * count, 0), wire, count));
+std::uint64_t endpoint::send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer) {
+  return begin(false, with_elements(transfer(peer, 0, m, buffer.offset, bytes_of_elements(buffer), 0), buffer));
 }
 
-std::uint64_t endpoint::recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                                std::uint64_t count, std::uint32_t flags) {
-  return begin(true, converted(transfer(peer, 0, m, 4 * first, 4 * count, flags), wire, count));
+std::uint64_t endpoint::recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer) {
+  return begin(true, with_elements(transfer(peer, 0, m, buffer.offset, bytes_of_elements(buffer), 0), buffer));
 }
 
 rg_status endpoint::try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
@@ -238,9 +234,9 @@ std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, c
   require(offset + count * rg::size_of(type) <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
   std::uint64_t cookie = 0;
   rg_status s;
-  const std::uint64_t begin = now();
+  const std::uint64_t begin = rg::now_ns();
   while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) {
-    if (now() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
+    if (rg::now_ns() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
     poll(second / 1000);
   }
   descriptions_[cookie] = "collective of " + std::to_string(count) + " elements";
@@ -253,7 +249,7 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   std::uint32_t count = 0;
   retry();
   const bool waits_for_room =
-      std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.waiting.empty(); });
+      std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.empty(); });
   if (waits_for_room) timeout_ns = std::min(timeout_ns, second / 1000);
   const rg_status status = functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count);
   report_progress();
@@ -273,18 +269,17 @@ std::string endpoint::describe(std::uint64_t cookie) const {
 }
 
 rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
-  std::uint64_t since = now(), moved = 0;
+  std::uint64_t since = rg::now_ns(), moved = 0;
   while (!completed(cookie)) {
-    if (poll(second / 2) > 0) since = now();
-    if (now() - since < second) continue;
+    if (poll(second / 2) > 0) since = rg::now_ns();
+    if (rg::now_ns() - since < second) continue;
     auto c = rg::make_versioned<rg_counters>(); // a message of gigabytes shows no other progress
     const bool counted = functions_.counters(self_, &c) == RG_OK;
     if (counted && c.bytes_sent + c.bytes_received != moved) {
       moved = c.bytes_sent + c.bytes_received;
-      since = now();
-    } else if (now() - since > longest) {
-      throw timed_out(describe(cookie) + " does not complete: no progress for " + std::to_string(longest / second) +
-                      " s");
+      since = rg::now_ns();
+    } else if (rg::now_ns() - since > longest) {
+      throw timed_out(fmt::format("{} does not complete: no progress for {} s", describe(cookie), longest / second));
     }
   }
   return completions_.at(cookie);
@@ -298,6 +293,15 @@ std::uint64_t endpoint::finish(std::uint64_t cookie) {
 
 void endpoint::finish(std::span<const std::uint64_t> cookies) {
   for (std::uint64_t c : cookies) finish(c);
+}
+
+void endpoint::exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round) {
+  fill(m.data, bytes, rank_ + round);
+  const std::uint64_t sent = send(peer, 0, m, 0, bytes);
+  finish(recv(peer, 0, m, bytes, bytes));
+  finish(sent);
+  require(is_filled(m.data + bytes, bytes, peer + round),
+          fmt::format("messages between ranks {} and {} arrive changed", rank_, peer));
 }
 
 void endpoint::cancel(std::uint32_t peer) {
@@ -317,10 +321,6 @@ rg_counters endpoint::counters() {
 
 rg_transport_caps caps_of(const subject& which) {
   return endpoint(which, 0, 1, 1).caps();
-}
-
-bool offers(const subject& which, const char* extension) {
-  return endpoint(which, 0, 1, 1).extension<char>(extension) != nullptr;
 }
 
 // ----------------------------------------------------------------------------------------------------- contents ---

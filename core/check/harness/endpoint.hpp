@@ -8,6 +8,9 @@
 #include "check/harness/suite.hpp"
 #include "registry/transport_host.hpp"
 
+#include <regatta/ext/authenticate.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 #include <cstddef>
@@ -40,8 +43,8 @@ constexpr std::uint64_t peer_failure_timeout = 30 * second * time_limit_factor;
 // Timeout that connect() and close() pass to the transport. Each is one call of the plugin. It must be less than
 // rank_call_limit: a transport that gives up at the timeout reports the reason, a killed one cannot.
 constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
-// How long a call of the plugin may sleep or compute in a rank that is a process; less than call_limit_of(), which
-// would end the whole test.
+// How long a call of the plugin may sleep or compute in a rank that is a process; less than the limit of
+// run_in_child(), which would end the whole test.
 constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
 static_assert(connect_timeout < rank_call_limit);
 
@@ -69,8 +72,6 @@ public:
   }
   void* self() { return self_; }
 
-  // Sets the address in place of subject::address; call it before listen(). `address` must outlive this object.
-  void listen_on(const char* address) { world_.address = address; }
   rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
   // Returns this rank's blob for connect(). Throws skipped if there are peers and the transport connects no ranks.
   std::vector<std::uint8_t> listen();
@@ -85,22 +86,20 @@ public:
   // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
   // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
   // engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every status, also
-  // RG_AGAIN. With RG_TRANSFER_ADD in `flags` the elements are floats, else bytes. All throw failed if the range does
-  // not lie in `m`.
+  // RG_AGAIN. With RG_TRANSFER_ADD in `flags`, or with a wire type (rg_transfer.wire, for RG_CAP_CONVERT), the
+  // elements are floats, else bytes. All throw failed if the range does not lie in `m`.
   rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint64_t& cookie);
   rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
-                     std::uint64_t& cookie, std::uint32_t flags = 0);
-  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                     std::uint64_t bytes);
+                     std::uint64_t& cookie);
+  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint32_t wire = 0);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
-                     std::uint32_t flags = 0);
-  // Begin a transfer of `count` floats from element `first` of `m`, on lane 0 with wire type `wire` (RG_CAP_CONVERT).
-  // Return the cookie.
-  std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                        std::uint64_t count);
-  std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                        std::uint64_t count, std::uint32_t flags = 0);
+                     std::uint32_t flags = 0, std::uint32_t wire = 0);
+  // Begin a transfer of the elements of `buffer`, which lie at m.data + buffer.offset, on lane 0. An element of an
+  // unknown type has one byte. Return the cookie.
+  std::uint64_t send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
+  std::uint64_t recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
   // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
   // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
   // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the
@@ -122,6 +121,9 @@ public:
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
   std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
+  // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed if
+  // that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
+  void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
   // Returns the cookies of all completions that poll() has seen, in their order.
   const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
 
@@ -141,7 +143,7 @@ private:
   void retry();
   std::string describe(std::uint64_t cookie) const;
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                       std::uint64_t bytes, std::uint32_t flags);
+                       std::uint64_t bytes, std::uint32_t flags = 0, std::uint32_t wire = 0);
 
   const std::string secret_;
   rg_authenticate authenticate_;
@@ -158,21 +160,15 @@ private:
   std::vector<memory> allocated_;
   std::vector<std::pair<void*, std::size_t>> mapped_;
   std::uint64_t last_cookie_ = 0;
-  struct backlog {
-    bool receive;
-    std::deque<rg_transfer> waiting;
-  };
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
+  // Transfers that wait for room, by direction (true: receive), peer and lane.
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::deque<rg_transfer>> backlogs_;
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
-  std::unordered_map<std::uint64_t, std::string>
-      descriptions_; // a description of each operation by cookie, for messages
+  std::unordered_map<std::uint64_t, std::string> descriptions_; // of each operation by cookie, for messages
 };
 
 // Returns the capabilities of the transport. Creates and destroys an instance, and throws as endpoint() does.
 rg_transport_caps caps_of(const subject& which);
-// Returns true if the transport has the extension. Creates and destroys an instance, and throws as endpoint() does.
-bool offers(const subject& which, const char* extension);
 
 // Returns element `i` of a sequence of floats of very different magnitude, so that a sum depends on the order of its
 // terms.

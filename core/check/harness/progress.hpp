@@ -9,7 +9,8 @@
 namespace regatta::conformance {
 
 // From now on, report_progress() in this process and in processes that it forks writes to `descriptor`, which must stay
-// open: at most one line feed in each fifth of a second. Call it once, before any other thread starts. [main]
+// open: at most one line feed in each fifth of a second. Call it once, before any other thread starts. Does nothing
+// if no shared memory can be mapped. [main]
 void report_progress_to(int descriptor);
 
 // Reports that a call of the plugin has returned. Does nothing before report_progress_to(). [any]

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -20,7 +19,7 @@
 #include <thread>
 
 #include <fcntl.h>
-#include <pthread.h>
+#include <regatta/clock.hpp>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -34,63 +33,36 @@ constexpr const char* gave_up = "gave up because another rank failed";
 
 class rank_group_state {
 public:
-  explicit rank_group_state(std::uint32_t ranks) : ranks_(ranks) {
-    pthread_mutexattr_t m;
-    pthread_mutexattr_init(&m);
-    pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_init(&mutex_, &m);
-    pthread_condattr_t c;
-    pthread_condattr_init(&c);
-    pthread_condattr_setpshared(&c, PTHREAD_PROCESS_SHARED);
-    pthread_cond_init(&changed_, &c);
-  }
+  explicit rank_group_state(std::uint32_t ranks) : ranks_(ranks) {}
 
   // Throws timed_out after `longest` nanoseconds, counted from the last call of the plugin that returned in any rank:
   // other ranks may be in the middle of large messages. Calls `meanwhile`, if it is not empty, about a thousand times a
   // second; its calls of the plugin would count too, so `longest` then counts from the begin.
   void barrier(std::uint64_t longest = operation_timeout + peer_failure_timeout,
                const std::function<void()>& meanwhile = {}) {
-    pthread_mutex_lock(&mutex_);
     const std::uint32_t round = round_;
     if (++present_ == ranks_) {
       present_ = 0;
       ++round_;
-      pthread_cond_broadcast(&changed_);
     }
-    std::uint64_t seen = progress_count();
-    auto since = std::chrono::steady_clock::now();
-    bool in_time = true;
-    while (round_ == round && !failed_ && in_time) {
-      timespec until;
-      clock_gettime(CLOCK_REALTIME, &until);
-      const std::uint64_t turn = meanwhile ? second / 1000 : second / 2;
-      until.tv_nsec += static_cast<long>(turn);
-      until.tv_sec += until.tv_nsec / static_cast<long>(second);
-      until.tv_nsec %= static_cast<long>(second);
-      pthread_cond_timedwait(&changed_, &mutex_, &until);
-      if (meanwhile && round_ == round && !failed_) {
-        pthread_mutex_unlock(&mutex_);
+    std::uint64_t seen = progress_count(), since = rg::now_ns();
+    while (round_ == round && !failed_) {
+      if (rg::now_ns() - since >= longest) throw timed_out("the other ranks did not reach the test's barrier in time");
+      if (meanwhile) {
         meanwhile();
-        pthread_mutex_lock(&mutex_);
       } else if (const std::uint64_t now = progress_count(); now != seen) {
         seen = now;
-        since = std::chrono::steady_clock::now();
+        since = rg::now_ns();
       }
-      in_time = std::chrono::steady_clock::now() - since < std::chrono::nanoseconds(longest);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    const bool complete = round_ != round;
-    pthread_mutex_unlock(&mutex_);
-    if (!complete && !in_time) throw timed_out("the other ranks did not reach the test's barrier in time");
-    require(complete, gave_up);
+    require(round_ != round, gave_up);
   }
 
   void failed(std::uint32_t rank, const char* why, bool late) {
-    pthread_mutex_lock(&mutex_);
-    failed_ = true;
     std::strncpy(ranks_state_[rank].error, why, sizeof ranks_state_[rank].error - 1);
     ranks_state_[rank].timed_out = late;
-    pthread_cond_broadcast(&changed_);
-    pthread_mutex_unlock(&mutex_);
+    failed_ = true;
   }
   std::string error_of(std::uint32_t rank) const { return ranks_state_[rank].error; }
   bool timed_out_at(std::uint32_t rank) const { return ranks_state_[rank].timed_out; }
@@ -116,10 +88,9 @@ private:
     bool timed_out = false;
   };
   const std::uint32_t ranks_;
-  pthread_mutex_t mutex_;
-  pthread_cond_t changed_;
-  std::uint32_t round_ = 0, present_ = 0;
-  bool failed_ = false;
+  // Atomics in place of a mutex: a rank that is killed leaves nothing locked.
+  std::atomic<std::uint32_t> round_ = 0, present_ = 0;
+  std::atomic<bool> failed_ = false;
   std::array<rank_state, most_ranks> ranks_state_;
 };
 
@@ -154,15 +125,12 @@ std::optional<launcher_process>& this_process() {
 }
 
 // State in memory that children share if they are forked afterwards.
-struct shared_state {
-  explicit shared_state(std::uint32_t ranks) {
-    void* p = mmap(nullptr, sizeof(rank_group_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    require(p != MAP_FAILED, "mmap() gives no shared memory for the test");
-    state = new (p) rank_group_state(ranks);
-  }
-  ~shared_state() { munmap(state, sizeof(rank_group_state)); }
-  rank_group_state* state;
-};
+using shared_state = std::unique_ptr<rank_group_state, void (*)(rank_group_state*)>;
+shared_state make_shared_state(std::uint32_t ranks) {
+  void* p = mmap(nullptr, sizeof(rank_group_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(p != MAP_FAILED, "mmap() gives no shared memory for the test");
+  return {new (p) rank_group_state(ranks), [](rank_group_state* state) { munmap(state, sizeof *state); }};
+}
 
 void run_rank(const subject& which, const rank_group_shape& shape, std::uint32_t rank, rank_group_state& state,
               const std::function<void(member&)>& body) {
@@ -230,14 +198,6 @@ bool reap(std::vector<child>& children) {
     if (!hung) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // waitpid() has no timeout
   }
   return hung;
-}
-
-void run_threads(const subject& which, const rank_group_shape& shape, rank_group_state& state,
-                 const std::function<void(member&)>& body) {
-  std::vector<std::thread> threads;
-  for (std::uint32_t r = 0; r < shape.ranks; ++r)
-    threads.emplace_back([&, r] { run_rank(which, shape, r, state, body); });
-  for (auto& t : threads) t.join();
 }
 
 // Writes how each child ended to `children`, one for each rank. Returns true if they hung and were killed.
@@ -312,14 +272,17 @@ std::vector<std::string> errors_of_ranks(const subject& which, const rank_group_
     run_launcher_rank(*here, which, shape, body);
     return errors_in(here->group(), std::vector<child>(shape.ranks), false);
   }
-  const shared_state shared(shape.ranks);
+  const shared_state state = make_shared_state(shape.ranks);
   std::vector<child> children(shape.ranks);
   bool hung = false;
-  if (shape.kind == ranks_as::threads)
-    run_threads(which, shape, *shared.state, body);
-  else
-    hung = run_children(which, shape, *shared.state, body, children);
-  return errors_in(*shared.state, children, hung);
+  if (shape.kind == ranks_as::threads) {
+    std::vector<std::jthread> threads; // the end of this block joins them
+    for (std::uint32_t r = 0; r < shape.ranks; ++r)
+      threads.emplace_back([&, r] { run_rank(which, shape, r, *state, body); });
+  } else {
+    hung = run_children(which, shape, *state, body, children);
+  }
+  return errors_in(*state, children, hung);
 }
 
 void run_ranks(const subject& which, const rank_group_shape& shape, const std::function<void(member&)>& body) {

@@ -20,18 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Drops the number of a socket or pipe, which differs each time.
-std::string kind_of_descriptor(const std::string& target) {
-  return target.substr(0, target.find(":["));
-}
-
 void read_this_process(resource_snapshot& r) {
   std::error_code ec;
   r.threads =
       static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task", ec), fs::directory_iterator{}));
   for (const auto& entry : fs::directory_iterator("/proc/self/fd", ec)) {
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if (!ec && !target.starts_with("/proc/")) r.descriptors.insert(kind_of_descriptor(target));
+    // Without the number of a socket or pipe, which differs each time.
+    if (!ec && !target.starts_with("/proc/")) r.descriptors.insert(target.substr(0, target.find(":[")));
   }
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/harness/runner.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "check/harness/allocation_watch.hpp"
 #include "check/harness/hang_watch.hpp"
@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -27,12 +28,6 @@ using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();
-}
-
-outcome outcome_named(const std::string& name) {
-  for (const outcome o : {outcome::passed, outcome::skipped})
-    if (name == name_of(o)) return o;
-  return outcome::failed;
 }
 
 std::vector<std::string>& remarks() { // of the test that runs in this process
@@ -71,11 +66,28 @@ std::string end_of(const std::string& error_output) {
   return words.empty() ? words : fmt::format(" (\"{}\")", words);
 }
 
-} // namespace
-
-const char* name_of(outcome o) noexcept {
-  return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
+// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
+// (report_to_parent).
+std::vector<std::string> arguments_for(const test& t, const subject& s) {
+  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
+  const auto add = [&](const std::string& option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
+  for (const auto& file : s.other_files) add("--with", file.string());
+  if (!s.reference.empty()) add("--reference", s.reference.string());
+  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
+  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
+  return words;
 }
+
+// Returns how long a call of this plugin may sleep or compute before it counts as a hang.
+std::chrono::seconds call_limit_of(const subject& s) {
+  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
+  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
+}
+
+} // namespace
 
 void remark(const std::string& text) {
   remarks().push_back(text);
@@ -103,45 +115,26 @@ verdict run_in_process(const test& t, const subject& s) {
   return v;
 }
 
-std::vector<std::string> arguments_for(const test& t, const subject& s) {
-  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
-  const auto add = [&](const char* option, const std::string& value) {
-    words.emplace_back(option);
-    words.push_back(value);
-  };
-  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
-  for (const auto& file : s.other_files) add("--with", file.string());
-  if (!s.reference.empty()) add("--reference", s.reference.string());
-  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
-  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
-  return words;
-}
-
-std::chrono::seconds call_limit_of(const subject& s) {
-  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
-  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
-}
-
 verdict run_in_child(const test& t, const subject& s) {
   const auto begin = clock_type::now();
   if (const std::string counter = allocation_counter_library(); !counter.empty())
     setenv("LD_PRELOAD", counter.c_str(), 1);
   process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
   std::string report, error_output;
-  const bool in_time = collect(p, report, error_output, call_limit_of(s));
+  const std::chrono::seconds call_limit = call_limit_of(s);
+  const bool in_time = collect(p, report, error_output, call_limit);
   if (!in_time) kill_process(p);
   const int status = reap_process(p);
   unsetenv("LD_PRELOAD");
   verdict v;
   const auto j = nlohmann::json::parse(report, nullptr, false);
   if (!in_time)
-    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit_of(s).count()), 0, true};
+    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit.count()), 0, true};
   else if (j.is_discarded() || !j.is_object())
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
                                       end_of(error_output))};
   else
-    v = {outcome_named(j.at("status")), j.at("message").get<std::string>(), 0, j.at("hung").get<bool>(),
-         j.at("remarks").get<std::vector<std::string>>()};
+    v = j.get<verdict>();
   v.seconds = seconds_since(begin);
   return v;
 }
@@ -153,14 +146,8 @@ report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {
-      {"status", name_of(v.result)}, {"message", v.message}, {"hung", v.hung}, {"remarks", v.remarks}};
-  const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t n = write(to_, text.data() + at, text.size() - at);
-    if (n <= 0) return; // the parent has closed the pipe
-    at += static_cast<std::size_t>(n);
-  }
+  const std::string text = nlohmann::json(v).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  (void)dprintf(to_, "%s\n", text.c_str()); // fails if the parent has closed the pipe
   std::fflush(nullptr);
 }
 

@@ -6,18 +6,17 @@
 
 #include "check/harness/suite.hpp"
 
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace regatta::conformance {
 
 enum class outcome { passed, failed, skipped };
-const char* name_of(outcome o) noexcept; // "passed"
+// As JSON: its name. Other texts become `failed`.
+NLOHMANN_JSON_SERIALIZE_ENUM(outcome,
+                             {{outcome::failed, "failed"}, {outcome::passed, "passed"}, {outcome::skipped, "skipped"}})
 
 struct verdict {
   outcome result = outcome::passed;
@@ -26,24 +25,17 @@ struct verdict {
   bool hung = false;                  // it failed because an operation or a call of the plugin did not end
   std::vector<std::string> remarks{}; // from remark()
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, remarks)
 
 // Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
 // failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
 verdict run_in_process(const test& t, const subject& s);
 
-// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
-// (report_to_parent).
-std::vector<std::string> arguments_for(const test& t, const subject& s);
-
 // Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
-// forked, if no call of the plugin returns and it hangs (hang_watch with the limit call_limit_of(s)). The verdict is
-// `failed` then, and also if the process ends without a report. Throws failure (run) if the process cannot be started.
-// [main]
+// forked, if no call of the plugin returns and it hangs (hang_watch): a call may sleep or compute for 15 s, or 60 s for
+// models and executors, because steps of large models take seconds; more under a sanitizer. The verdict is `failed`
+// then, and also if the process ends without a report. Throws failure (run) if the process cannot be started. [main]
 verdict run_in_child(const test& t, const subject& s);
-
-// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 15 s, or 60 s for models and
-// executors, because steps of large models take seconds; more under a sanitizer.
-std::chrono::seconds call_limit_of(const subject& s);
 
 // For a process that runs one test: reserves standard output for the report and for report_progress(), and redirects
 // output of the plugin to standard error. Create it once, before any plugin code runs.

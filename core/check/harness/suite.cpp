@@ -18,11 +18,8 @@ void skip_under_launcher(const subject& s) {
 
 } // namespace
 
-std::vector<test> tests_of_file() {
-  return plugin_tests();
-}
-
 std::vector<test> tests_of(const subject& s) {
+  if (!s.tested) return plugin_tests();
   const component& c = *s.tested;
   std::vector<test> all = parameter_tests();
   switch (c.kind) {
@@ -33,9 +30,9 @@ std::vector<test> tests_of(const subject& s) {
     break;
   case kind::transport: {
     const std::size_t general = all.size();
-    for (const auto* part : {&message_tests(), &reducing_receive_tests(), &random_traffic_tests(), &polling_tests(),
-                             &failure_tests(), &collective_tests(), &leak_tests(), &unconnected_tests()})
-      append(all, *part);
+    for (const auto& part : {message_tests(), reducing_receive_tests(), random_traffic_tests(), polling_tests(),
+                             failure_tests(), collective_tests(), leak_tests(), unconnected_tests()})
+      append(all, part);
     for (std::size_t i = general; i < all.size() && !c.launcher.empty(); ++i)
       if (!s.launcher_ranks || !all[i].under_launcher)
         all[i].run = s.launcher_ranks ? skip_under_launcher : skip_without_launcher;

@@ -11,6 +11,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -32,12 +33,8 @@ struct skipped : std::runtime_error {
 };
 
 // Throws failed with the text `otherwise` unless the condition holds.
-inline void require(bool condition, const std::string& otherwise) {
-  if (!condition) throw failed(otherwise);
-}
-// Overload for texts that need no formatting.
-inline void require(bool condition, const char* otherwise) {
-  if (!condition) throw failed(otherwise);
+inline void require(bool condition, std::string_view otherwise) {
+  if (!condition) throw failed(std::string(otherwise));
 }
 
 // Adds a line to the report of the running test, whether it passes or fails: "64 of 161 tensors are checked". [main]
@@ -67,25 +64,23 @@ struct test {
   bool metadata = false;         // only reads the file and its tables: does not test behaviour
 };
 
-// Returns the tests of a shared object, in the order in which they run.
-std::vector<test> tests_of_file();
-// Returns the tests of the component s.tested, which must not be null, in the order in which they run. Tests
-// that lack a launcher, or cannot run under one, are included; they throw skipped.
+// Returns the tests of the component s.tested, or of the shared object if it is null, in the order in which they run.
+// Tests that lack a launcher, or cannot run under one, are included; they throw skipped.
 std::vector<test> tests_of(const subject& s);
 
 // Tests by subject, from which tests_of() builds its list.
-const std::vector<test>& plugin_tests();           // shared objects
-const std::vector<test>& parameter_tests();        // any component
-const std::vector<test>& message_tests();          // transports: bytes
-const std::vector<test>& reducing_receive_tests(); // transports: receives that add
-const std::vector<test>& random_traffic_tests();   // transports: random traffic
-const std::vector<test>& polling_tests();          // transports: poll, wake, counters
-const std::vector<test>& failure_tests();          // transports: errors and dead peers
-const std::vector<test>& collective_tests();       // transports: extensions
-const std::vector<test>& leak_tests();             // transports: resources that stay after the ranks
-const std::vector<test>& unconnected_tests();      // transports that connect no ranks
-const std::vector<test>& model_tests();            // models and executors
-const std::vector<test>& reference_tests();        // models: gradients against subject::reference
-const std::vector<test>& strategy_tests();         // strategies
+std::vector<test> plugin_tests();           // shared objects
+std::vector<test> parameter_tests();        // any component
+std::vector<test> message_tests();          // transports: bytes
+std::vector<test> reducing_receive_tests(); // transports: receives that add
+std::vector<test> random_traffic_tests();   // transports: random traffic
+std::vector<test> polling_tests();          // transports: poll, wake, counters
+std::vector<test> failure_tests();          // transports: errors and dead peers
+std::vector<test> collective_tests();       // transports: extensions
+std::vector<test> leak_tests();             // transports: resources that stay after the ranks
+std::vector<test> unconnected_tests();      // transports that connect no ranks
+std::vector<test> model_tests();            // models and executors
+std::vector<test> reference_tests();        // models: gradients against subject::reference
+std::vector<test> strategy_tests();         // strategies
 
 } // namespace regatta::conformance

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -214,18 +213,12 @@ std::vector<std::uint32_t> chosen(std::vector<std::uint32_t> tensors, std::uint6
 
 void check_gradients(const subject& s) {
   model_under_test m(s, samples_per_step);
-  m.bind();
-  const samples x = m.make_samples(0, samples_per_step);
-  m.prepare({&x});
+  const samples x = m.start();
   // The model's gradients are those of the summed loss divided by the samples of the global batch, or, if the model
   // counts terms (count_kinds), by the number of terms. step() returns the sum.
-  double per_gradient = static_cast<double>(samples_per_step);
-  if (m.info().count_kinds) {
-    rg_step_result result;
-    m.check(m.try_step(x, samples_per_step, RG_BATCH_LAST, {}, result), "step");
-    per_gradient = static_cast<double>(result.count);
-  }
-  path_meter meter(m, x, per_gradient);
+  const std::uint64_t terms =
+      m.info().count_kinds ? m.step(x, samples_per_step, RG_BATCH_LAST).count : samples_per_step;
+  path_meter meter(m, x, static_cast<double>(terms));
   std::vector<std::string> wrong, hidden, zero;
   const auto all = m.trained(), tensors = chosen(all, s.seed);
   for (const std::uint32_t t : tensors) {

@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <regatta/random.hpp>
 
 namespace regatta::conformance {
 namespace {
@@ -118,9 +117,7 @@ void repeatable(const subject& s) {
   std::vector<floats> first;
   double loss = 0;
   for (model_under_test* m : {&a, &b}) {
-    m->bind();
-    const samples x = m->make_samples(0, batch);
-    m->prepare({&x});
+    const samples x = m->start();
     const double l = m->step(x);
     require(std::isfinite(l), fmt::format("the loss is {}; expected a finite value", l));
     if (m == &a) {
@@ -139,24 +136,16 @@ void repeatable(const subject& s) {
 
 void ready_order(const subject& s) {
   model_under_test m(s, batch);
-  m.bind();
-  const samples x = m.make_samples(0, batch);
-  m.prepare({&x});
+  const samples x = m.start();
   m.step(x);
-  std::vector<floats> expected;
-  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) expected.push_back(m.gradients(t));
-  const std::vector<floats> start = [&] {
-    std::vector<floats> all;
-    for (std::uint32_t t = 0; t < m.tensors().size(); ++t) all.push_back(m.weights(t));
-    return all;
-  }();
+  const std::vector<floats> expected = m.gradients(), start = m.weights();
 
   // Once a gradient is reported as final, check it and overwrite the weights, as an update would.
   std::int64_t last = -1;
   std::string wrong;
   const auto ready = [&](std::uint32_t tensor) {
     if (!wrong.empty()) return;
-    if (tensor >= m.tensors().size() || static_cast<std::int64_t>(tensor) <= last) {
+    if (static_cast<std::int64_t>(tensor) <= last) {
       wrong = fmt::format("the step calls ready({}) after ready({}); expected ascending tensors", tensor, last);
       return;
     }
@@ -169,8 +158,7 @@ void ready_order(const subject& s) {
     last = tensor;
   };
   m.prepare({&x});
-  rg_step_result result;
-  m.check(m.try_step(x, batch, RG_BATCH_LAST, {{}, ready}, result), "step");
+  m.step(x, batch, RG_BATCH_LAST, {{}, ready});
   require(wrong.empty(), wrong);
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     if (m.tensors()[t].kind != RG_TENSOR_DENSE) continue;
@@ -184,26 +172,22 @@ void ready_order(const subject& s) {
   // Only the last micro-batch of a step makes gradients final.
   std::uint64_t early = 0;
   m.prepare({&x});
-  m.check(m.try_step(x, batch, 0, {{}, [&](std::uint32_t) { ++early; }}, result), "step");
+  m.step(x, batch, 0, {{}, [&](std::uint32_t) { ++early; }});
   require(early == 0, "the step calls ready() in a micro-batch that is not the last (without RG_BATCH_LAST)");
 }
 
 void need_order(const subject& s) {
   model_under_test m(s, batch);
-  m.bind();
-  const samples x = m.make_samples(0, batch);
-  m.prepare({&x});
+  const samples x = m.start();
   const double loss = m.step(x);
-  std::vector<floats> start(m.tensors().size());
+  const std::vector<floats> start = m.weights();
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t)
-    if (m.tensors()[t].kind == RG_TENSOR_DENSE) {
-      start[t] = m.weights(t);
+    if (m.tensors()[t].kind == RG_TENSOR_DENSE)
       std::fill(m.weights(t).begin(), m.weights(t).end(), std::numeric_limits<float>::quiet_NaN());
-    }
   // Copy weights when need() asks for them, and not before.
   std::int64_t first = -1;
   const auto copy_weights = [&](std::uint32_t t) {
-    if (t < start.size() && !start[t].empty()) std::copy(start[t].begin(), start[t].end(), m.weights(t).begin());
+    if (m.tensors()[t].kind == RG_TENSOR_DENSE) m.weights(t) = start[t];
     if (first < 0) first = t;
     return RG_OK;
   };
@@ -222,9 +206,7 @@ void need_order(const subject& s) {
 
 void allocates_nothing(const subject& s) {
   model_under_test m(s, batch);
-  m.bind();
-  const samples x = m.make_samples(0, batch);
-  m.prepare({&x});
+  const samples x = m.start();
   m.step(x);
   m.step(x);
   std::vector<std::filesystem::path> files = {s.file};
@@ -269,29 +251,22 @@ void batch_parts(const subject& s) {
   model_under_test whole(s, 2 * batch), part(s, batch);
   if (whole.has_state())
     throw skipped("it has state (such as batch statistics), so that parts of a batch give other gradients");
-  whole.bind();
+  const double loss = whole.step(whole.start());
   part.bind();
-  const samples all = whole.make_samples(0, 2 * batch);
-  whole.prepare({&all});
-  const double loss = whole.step(all);
-  std::vector<floats> sum;
-  double losses = 0;
   const samples first = part.make_samples(0, batch), second = part.make_samples(batch, batch);
-  for (const samples* x : {&first, &second}) {
+  double losses = 0;
+  const auto alone = [&](const samples& x) {
     part.prepare({&first, &second});
-    losses += part.step(*x, 2 * batch, RG_BATCH_LAST);
-    const auto g = gradients_of(part);
-    if (sum.empty())
-      sum = g;
-    else
-      for (std::size_t t = 0; t < g.size(); ++t) sum[t] = sum_of(sum[t], g[t]);
-  }
+    losses += part.step(x, 2 * batch, RG_BATCH_LAST).loss_sum;
+    return gradients_of(part);
+  };
+  const auto of_first = alone(first), of_second = alone(second);
   require(
       std::abs(losses - loss) <= 1e-4 * std::abs(loss),
       fmt::format("the losses of two halves of a batch sum to {}, the loss of the whole batch is {}", losses, loss));
   const auto expected = gradients_of(whole);
   for (std::size_t t = 0; t < expected.size(); ++t)
-    expect_near(sum[t], expected[t], whole.tensors()[whole.trained()[t]].name);
+    expect_near(sum_of(of_first[t], of_second[t]), expected[t], whole.tensors()[whole.trained()[t]].name);
 }
 
 // Compares gradients with those in fp32: a loss that is rounded to 8 bits is too coarse to compare gradients with it. A
@@ -302,12 +277,7 @@ void batch_parts(const subject& s) {
 void half_precision(const subject& s) {
   constexpr double most = 0.6;
   model_under_test exact(s, batch), rounded(s, batch, RG_PURPOSE_TRAIN, RG_BF16);
-  const auto step = [](model_under_test& m) {
-    m.bind();
-    const samples x = m.make_samples(0, batch);
-    m.prepare({&x});
-    return m.step(x);
-  };
+  const auto step = [](model_under_test& m) { return m.step(m.start()); };
   const double expected_loss = step(exact), loss = step(rounded);
   require(
       std::abs(loss - expected_loss) <= 0.05 * std::abs(expected_loss),
@@ -358,8 +328,8 @@ void evaluation(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& model_tests() {
-  static const std::vector<test> all = {
+std::vector<test> model_tests() {
+  return {
       {"seed", "initial weights depend only on the seed, not on instance, batch size or role", seeds},
       {"layout", "canonical() and from_canonical() are inverse", layouts},
       {"rows", "initial values of a sparse table's row do not depend on the other rows of the call", rows},
@@ -379,7 +349,6 @@ const std::vector<test>& model_tests() {
       {"batch-parts", "the gradients of parts of a batch sum to those of the whole batch", batch_parts},
       {"evaluate", "evaluate() adds to its sums, and counts only the first `valid` samples", evaluation},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -5,10 +5,8 @@
 #include "check/harness/progress.hpp"
 #include "registry/validate.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -31,23 +29,6 @@ struct small_network {
     rg::softmax_cross_entropy(rg::dense(x, "d", 5, {.gain = 1}), label);
   }
 };
-
-rg_model_setup setup_of(std::uint64_t per_step, std::uint32_t purpose, std::uint32_t precision) {
-  auto s = rg::make_versioned<rg_model_setup>();
-  s.purpose = purpose;
-  s.precision = precision;
-  s.memory = RG_MEMORY_HOST;
-  s.threads = 1;
-  s.batch = per_step;
-  s.kernels = RG_KERNELS_FIXED;
-  return s;
-}
-
-std::uint64_t elements_of(const rg_input& in) {
-  std::uint64_t n = 1;
-  for (std::uint32_t d = 0; d < in.ndim; ++d) n *= static_cast<std::uint64_t>(in.shape[d]);
-  return n;
-}
 
 template <class T> void put(byte_array& to, std::uint64_t i, T value) {
   std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
@@ -84,6 +65,17 @@ std::string missing_op(const std::vector<std::string>& refusals) {
 }
 
 } // namespace
+
+rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose, std::uint32_t precision) {
+  auto s = rg::make_versioned<rg_model_setup>();
+  s.purpose = purpose;
+  s.precision = precision;
+  s.memory = RG_MEMORY_HOST;
+  s.threads = 1;
+  s.batch = batch;
+  s.kernels = RG_KERNELS_FIXED;
+  return s;
+}
 
 double dot(const floats& a, const floats& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
@@ -268,6 +260,13 @@ void model_under_test::prepare(const std::vector<const samples*>& parts) {
   }
 }
 
+samples model_under_test::start() {
+  bind();
+  samples first = make_samples(0, batch_);
+  prepare({&first});
+  return first;
+}
+
 rg_status model_under_test::try_step(const samples& part, std::uint64_t global, std::uint32_t flags,
                                      const step_hooks& hooks, rg_step_result& result) {
   std::vector<const void*> inputs;
@@ -313,14 +312,11 @@ void model_under_test::require_in_bounds(const char* function) const {
   }
 }
 
-double model_under_test::step(const samples& part, std::uint64_t global, std::uint32_t flags) {
+rg_step_result model_under_test::step(const samples& part, std::uint64_t global, std::uint32_t flags,
+                                      const step_hooks& hooks) {
   rg_step_result result;
-  check(try_step(part, global, flags, {}, result), "step");
-  return result.loss_sum;
-}
-
-double model_under_test::step(const samples& part) {
-  return step(part, part.count, RG_BATCH_LAST);
+  check(try_step(part, global, flags, hooks, result), "step");
+  return result;
 }
 
 void model_under_test::evaluate(const samples& part, std::uint64_t valid, std::vector<double>& sums) {
@@ -346,9 +342,7 @@ std::vector<std::uint32_t> model_under_test::trained() const {
 
 floats model_under_test::canonical(std::uint32_t tensor, const floats& memory) {
   if (!functions_.canonical || tensors_[tensor].kind == RG_TENSOR_ROWS) return memory;
-  std::uint64_t n = 1;
-  for (std::uint32_t d = 0; d < tensors_[tensor].ndim; ++d) n *= static_cast<std::uint64_t>(tensors_[tensor].shape[d]);
-  floats out(n);
+  floats out(elements_of(tensors_[tensor]));
   check(functions_.canonical(self_, tensor, memory.data(), out.data()), "canonical");
   return out;
 }

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <functional>
 #include <new>
-#include <string>
+#include <numeric>
 #include <vector>
+
+#include <regatta/ext/graph.h>
 
 namespace regatta::conformance {
 
@@ -57,6 +59,14 @@ template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
 
 using floats = std::vector<float, aligned<float>>;
 using byte_array = std::vector<std::byte, aligned<std::byte>>;
+
+// Returns the elements of an rg_tensor or rg_input in canonical layout.
+template <class T> std::uint64_t elements_of(const T& t) {
+  return std::accumulate(t.shape, t.shape + t.ndim, std::uint64_t{1}, std::multiplies<>());
+}
+
+// Returns a setup in host memory, with one thread and fixed kernels.
+rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose, std::uint32_t precision);
 
 double dot(const floats& a, const floats& b); // in double; requires equal lengths
 double norm(const floats& a);                 // L2, in double
@@ -110,15 +120,17 @@ public:
   // sets the rows' weights to their initial values and their gradients to 0. Throws failed if the model names wrong
   // rows.
   void prepare(const std::vector<const samples*>& parts);
+  // Calls bind(), and prepares and returns the first `batch` samples of the global batch.
+  samples start();
   // Runs a step on `part`, of a global batch of `global` samples, with RG_BATCH_* `flags`. Returns the plugin's status
   // and writes `result`. Throws failed if the step writes outside weights or gradients, or calls need() or ready() for
   // a tensor that does not exist.
   rg_status try_step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks,
                      rg_step_result& result);
+  // As try_step(), and throws failed for a status that is an error. Returns the result.
+  rg_step_result step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks = {});
   // Runs a step on `part` as the whole batch, overwriting gradients. Returns the sum of the loss over its terms.
-  double step(const samples& part);
-  // The same as a part of a global batch of `global` samples, with RG_BATCH_* `flags`.
-  double step(const samples& part, std::uint64_t global, std::uint32_t flags);
+  double step(const samples& part) { return step(part, part.count, RG_BATCH_LAST).loss_sum; }
   // Evaluates the first `valid` samples and adds to `sums`, which has info().metric_sums elements.
   void evaluate(const samples& part, std::uint64_t valid, std::vector<double>& sums);
   // Returns the metric of these sums.
@@ -128,6 +140,8 @@ public:
   // all, of a sparse table the prepared rows. State has no gradients.
   floats& weights(std::uint32_t tensor) { return weights_[tensor]; }
   floats& gradients(std::uint32_t tensor) { return gradients_[tensor]; }
+  const std::vector<floats>& weights() const { return weights_; } // by tensor
+  const std::vector<floats>& gradients() const { return gradients_; }
   // Returns the indices of the tensors that have gradients now.
   std::vector<std::uint32_t> trained() const;
   // Convert weights or gradients between the memory layout and the canonical one. Rows of sparse tables are the same in

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,6 +44,12 @@ void write_floats(const fs::path& file, const dimensions& shape, const floats& v
   write_npy(file, "<f4", shape, values.data(), values.size() * sizeof(float));
 }
 
+template <class T> std::vector<double> doubles_of(const std::uint8_t* data, std::size_t count) {
+  std::vector<T> values(count);
+  std::memcpy(values.data(), data, count * sizeof(T));
+  return {values.begin(), values.end()};
+}
+
 std::vector<double> read_npy(const fs::path& file, dimensions& shape) {
   std::ifstream in(file, std::ios::binary);
   if (!in)
@@ -52,24 +57,10 @@ std::vector<double> read_npy(const fs::path& file, dimensions& shape) {
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
   const npy_header head = parse_npy_header(bytes, file.string());
   shape = head.shape;
-  std::vector<double> values(head.elements);
-  const std::uint8_t* at = bytes.data() + head.data;
-  const auto convert = [&]<class T>(T) {
-    for (double& v : values) {
-      T element;
-      std::memcpy(&element, at, sizeof element);
-      v = element;
-      at += sizeof element;
-    }
-  };
-  if (head.type == npy_type::f4)
-    convert(float{});
-  else if (head.type == npy_type::f8)
-    convert(double{});
-  else
-    throw failed(fmt::format("{} has element type {}; expected float32 (f4) or float64 (f8)", file.string(),
-                             npy_type_name(head.type)));
-  return values;
+  if (head.type == npy_type::f4) return doubles_of<float>(bytes.data() + head.data, head.elements);
+  if (head.type == npy_type::f8) return doubles_of<double>(bytes.data() + head.data, head.elements);
+  throw failed(fmt::format("{} has element type {}; expected float32 (f4) or float64 (f8)", file.string(),
+                           npy_type_name(head.type)));
 }
 
 // Returns the canonical shape; for a sparse table, with the number of prepared rows.
@@ -85,18 +76,9 @@ struct fixed_step {
   samples batch;
   double loss; // mean over samples, or over the model's counts; the gradients are those of this mean
 
-  explicit fixed_step(const subject& s) : model(s, reference_batch), batch(bind(model)), loss(run()) {}
-
-private:
-  static samples bind(model_under_test& m) {
-    m.bind();
-    return m.make_samples(0, reference_batch);
-  }
-  double run() {
-    model.prepare({&batch});
-    rg_step_result result;
-    model.check(model.try_step(batch, reference_batch, RG_BATCH_LAST, {}, result), "step");
-    return result.loss_sum / static_cast<double>(model.info().count_kinds ? result.count : reference_batch);
+  explicit fixed_step(const subject& s) : model(s, reference_batch), batch(model.start()) {
+    const rg_step_result result = model.step(batch, reference_batch, RG_BATCH_LAST);
+    loss = result.loss_sum / static_cast<double>(model.info().count_kinds ? result.count : reference_batch);
   }
 };
 
@@ -140,11 +122,9 @@ void write_reference(const subject& s) {
     const rg_input& in = m.inputs()[k];
     dimensions shape(in.shape, in.shape + in.ndim);
     shape.insert(shape.begin(), reference_batch);
-    std::uint64_t elements = 1;
-    for (const std::uint64_t d : shape) elements *= d;
     const char* type = in.type == RG_F32 ? "<f4" : in.type == RG_I32 ? "<i4" : in.type == RG_I64 ? "<i8" : "|u1";
     write_npy(file_of(inside("inputs"), in.name), type, shape, step.batch.inputs[k].data(),
-              elements * rg::size_of(in.type));
+              reference_batch * elements_of(in) * rg::size_of(in.type));
   }
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     const std::string name = m.tensors()[t].name;
@@ -163,17 +143,15 @@ void write_reference(const subject& s) {
 
 } // namespace
 
-const test& write_reference_test() {
-  static const test task = {"write-reference", "files with the gradients of the suite's batch", write_reference};
-  return task;
+test write_reference_test() {
+  return {"write-reference", "files with the gradients of the suite's batch", write_reference};
 }
 
-const std::vector<test>& reference_tests() {
-  static const std::vector<test> all = {
+std::vector<test> reference_tests() {
+  return {
       {"reference", "gradients of the suite's batch equal those of --reference, to a thousandth of their norm",
        against_reference},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

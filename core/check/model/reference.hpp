@@ -12,6 +12,6 @@ namespace regatta::conformance {
 // gradients/ with one file NAME.npy for each input or tensor, in canonical layout, and loss.npy. Of a sparse table it
 // writes the rows that the batch touches, and their row numbers into rows/. run() throws failure (run) if a file cannot
 // be written, skipped if the model cannot run on this machine, and failed if a call of the plugin fails.
-const test& write_reference_test();
+test write_reference_test();
 
 } // namespace regatta::conformance

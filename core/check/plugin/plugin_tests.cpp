@@ -5,8 +5,8 @@
 #include "check/harness/progress.hpp"
 #include "check/harness/resource_snapshot.hpp"
 #include "check/harness/suite.hpp"
+#include "check/model/model_under_test.hpp"
 
-#include "base/failure.hpp"
 #include "base/text.hpp"
 #include "registry/inspect.hpp"
 #include "registry/parameters.hpp"
@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iterator>
-#include <thread>
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -86,13 +86,7 @@ rg_status create_and_destroy(const component& c, const parameter_values& values,
     status = c.graph.create(host.c(), values.data(), &self);
     if (self) c.graph.destroy(self);
   } else if (c.kind == kind::model) {
-    auto setup = rg::make_versioned<rg_model_setup>();
-    setup.purpose = RG_PURPOSE_INIT;
-    setup.precision = RG_F32;
-    setup.memory = RG_MEMORY_HOST;
-    setup.threads = 1;
-    setup.batch = 2;
-    setup.kernels = RG_KERNELS_FIXED;
+    const rg_model_setup setup = setup_of(2, RG_PURPOSE_INIT, RG_F32);
     status = c.model.create(host.c(), values.data(), &setup, &self);
     if (self) c.model.destroy(self);
   } else if (c.kind == kind::strategy) {
@@ -122,24 +116,12 @@ void load_and_unload(const std::filesystem::path& file, bool make_instances) {
   dlclose(library);
 }
 
-// Runs `f` in a new thread, so that its thread-local data is freed afterwards.
-void in_thread(const std::function<void()>& f) {
-  std::exception_ptr error;
-  std::thread([&] {
-    try {
-      f();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }).join();
-  if (error) std::rethrow_exception(error);
-}
-
 void unload(const subject& s) {
-  // The first round creates resources that other libraries keep for the whole process (a thread pool, locales).
-  in_thread([&] { load_and_unload(s.file, true); });
+  // Each round runs in a thread, so that its thread-local data is freed afterwards. The first one creates resources that
+  // other libraries keep for the whole process (a thread pool, locales).
+  std::async(std::launch::async, load_and_unload, s.file, true).get();
   const resource_snapshot before = resource_snapshot::take();
-  for (int i = 0; i < 3; ++i) in_thread([&] { load_and_unload(s.file, i > 0); });
+  for (int i = 0; i < 3; ++i) std::async(std::launch::async, load_and_unload, s.file, i > 0).get();
   if (void* still = dlopen(s.file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
     dlclose(still);
     throw failed("it stays loaded after dlclose(); possible causes: a unique symbol (build it with "
@@ -151,15 +133,14 @@ void unload(const subject& s) {
 
 void parameters(const subject& s) {
   const component& c = *s.tested;
-  std::map<std::string, nlohmann::json> chosen = s.parameters;
   for (const rg_param& p : c.parameters) {
     require(p.help && *p.help && !std::strchr(p.help, '\n'),
             fmt::format("parameter {} has no help text of one line", p.name));
-    if (!p.default_value && !chosen.contains(p.name))
+    if (!p.default_value && !s.parameters.contains(p.name))
       throw skipped(fmt::format("parameter {} has no default; give --set {}=...", p.name, p.name));
   }
   const auto try_with = [&](const std::string& name, const nlohmann::json& value) {
-    auto all = chosen;
+    auto all = s.parameters;
     if (!name.empty()) all[name] = value;
     transport_host host(*s.plugins); // for transports that nest others; other components ask for nothing
     const rg_status status = create_and_destroy(c, parameter_values(c, all), host);
@@ -188,20 +169,18 @@ void parameters(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& plugin_tests() {
-  static const std::vector<test> all = {
+std::vector<test> plugin_tests() {
+  return {
       {"symbols", "the file exports " RG_ENTRY_SYMBOL " and no other symbol", symbols, false, false, true},
       {"unload", "dlclose() unloads it and leaves no thread, descriptor, segment or file", unload, false, false, true},
   };
-  return all;
 }
 
-const std::vector<test>& parameter_tests() {
-  static const std::vector<test> all = {
+std::vector<test> parameter_tests() {
+  return {
       {"parameters", "every value that the table allows is accepted, or rejected with RG_E_CONFIG and a text",
        parameters, false, false, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

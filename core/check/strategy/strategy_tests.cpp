@@ -52,6 +52,11 @@ bool equals_serial_run(const rg_plan& p) {
   return (p.flags & RG_PLAN_SYNCHRONOUS) && !(p.flags & RG_PLAN_MOMENTUM) && p.period <= 1 && p.steady_from == 0;
 }
 
+// Returns `steps`, rounded up to whole periods of the strategy.
+std::uint64_t whole_periods(const rg_plan& p, std::uint64_t steps) {
+  return (steps + p.period - 1) / p.period * p.period;
+}
+
 simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
   simulation_setup x;
   x.strategy = s.tested->id;
@@ -59,8 +64,7 @@ simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_
   x.workers = workers;
   x.servers = needs_servers(s) ? servers : 0;
   set_shapes(x, usual_shapes);
-  const rg_plan p = plan_for(s, workers, servers);
-  x.steps = (x.steps + p.period - 1) / std::max<std::uint64_t>(p.period, 1) * std::max<std::uint64_t>(p.period, 1);
+  x.steps = whole_periods(plan_for(s, workers, servers), x.steps);
   return x;
 }
 
@@ -237,13 +241,11 @@ void trains(const subject& s) {
   // tensor diverges); large enough against gradients that only oscillate (with 0.02, geo_ps ends 0.9 apart).
   x.pull = 0.1;
   if (!(p.flags & RG_PLAN_SYNCHRONOUS) && !needs_servers(s)) x.pull_apart = 2;
-  const std::uint64_t period = std::max<std::uint64_t>(p.period, 1);
-  const auto whole_periods = [&](std::uint64_t steps) { return (steps + period - 1) / period * period; };
   if (p.steady_from > 20'000)
     throw skipped(fmt::format("it is steady after {} steps; the suite simulates at most 20000", p.steady_from));
   double distance = 0;
   for (const std::uint64_t steps : {50, 500, 5000}) {
-    x.steps = whole_periods(p.steady_from + std::max(steps, 2 * period));
+    x.steps = whole_periods(p, p.steady_from + std::max(steps, 2 * p.period));
     const simulation_result r = run_simulation(s, x);
     if (std::all_of(r.counted.begin(), r.counted.end(), [](const auto& c) { return c.messages_sent == 0; }))
       throw skipped("its workers send nothing; each trains alone");
@@ -323,8 +325,8 @@ void exact_sizes(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& strategy_tests() {
-  static const std::vector<test> all = {
+std::vector<test> strategy_tests() {
+  return {
       {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
       {"drain", "runs of 1 to 7 workers and 1 to 3 servers end, and no operation is pending then", drains},
       {"replicas", "all workers end with bit-identical weights", replicas},
@@ -341,7 +343,6 @@ const std::vector<test>& strategy_tests() {
       {"ghosts", "it runs on regions without bytes", ghosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -7,12 +7,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <csignal>
 #include <cstring>
+#include <numeric>
 #include <random>
 
+#include <fmt/format.h>
+#include <regatta/comm.hpp>
 #include <unistd.h>
+
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 
 namespace regatta::conformance {
 namespace {
@@ -32,18 +37,12 @@ bool offers_collective(const subject& which, const collective_kind& k) {
   const auto* c = e.extension<rg_collectives>(RG_EXT_COLLECTIVES);
   return c && rg::copy_versioned(*c).*k.function;
 }
-void require_offer(const subject& which, const collective_kind& k) {
-  if (!offers_collective(which, k)) throw skipped(std::string("it does not offer ") + k.name);
-}
 std::vector<collective_kind> all_of(const subject& which) {
   std::vector<collective_kind> all;
   for (const collective_kind& k : {reduces, scatters, gathers, broadcasts})
     if (offers_collective(which, k)) all.push_back(k);
-  if (all.empty()) throw skipped(std::string("it does not offer ") + RG_EXT_COLLECTIVES);
+  if (all.empty()) throw skipped("it does not offer " RG_EXT_COLLECTIVES);
   return all;
-}
-void require_offer(const subject& which, const char* extension) {
-  if (!offers(which, extension)) throw skipped(std::string("it does not offer ") + extension);
 }
 
 std::uint32_t split(endpoint& e, const std::vector<std::uint32_t>& members) {
@@ -55,8 +54,8 @@ std::uint32_t split(endpoint& e, const std::vector<std::uint32_t>& members) {
 }
 
 std::vector<std::uint32_t> first_ranks(std::uint32_t count) {
-  std::vector<std::uint32_t> all;
-  for (std::uint32_t r = 0; r < count; ++r) all.push_back(r);
+  std::vector<std::uint32_t> all(count);
+  std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
@@ -77,44 +76,34 @@ struct exercise {
   }
   // Throws failed if `got` is not the result that this rank must hold.
   void verify(const std::byte* got, const std::vector<std::uint32_t>& members, std::uint32_t rank) const {
+    const rg::span_of_arena whole{0, count};
+    const auto shard = [&](std::uint64_t k) { return rg::part_of(whole, k, members.size()); };
     const auto position = static_cast<std::uint64_t>(std::find(members.begin(), members.end(), rank) - members.begin());
-    if (kind.function == scatters.function) return verify_sum(got, members, shard(position, members.size()));
-    if (kind.sums) return verify_sum(got, members, {0, count});
-    for (std::uint64_t k = 0; k < members.size(); ++k)
-      if (kind.function == gathers.function)
-        verify_copy(got, members[k], shard(k, members.size()));
-      else if (k == root)
-        verify_copy(got, members[k], {0, count});
+    if (kind.sums) return verify_sum(got, members, kind.function == scatters.function ? shard(position) : whole);
+    if (kind.function == broadcasts.function) return verify_copy(got, members[root], whole);
+    for (std::uint64_t k = 0; k < members.size(); ++k) verify_copy(got, members[k], shard(k));
   }
 
 private:
-  struct slice {
-    std::uint64_t first, end;
-  };
-  // The shard of member k of n, as abi.h defines it.
-  slice shard(std::uint64_t k, std::uint64_t n) const {
-    const std::uint64_t lines = (count + 15) / 16;
-    return {std::min(count, lines * k / n * 16), std::min(count, lines * (k + 1) / n * 16)};
-  }
   std::uint64_t content(std::uint32_t rank) const { return rank * 1000 + count % 1000; }
 
   // Built only for a failure, because checks run often.
   std::string element_name(std::uint64_t i) const {
-    return std::string(kind.name) + " of " + std::to_string(count) + " elements: element " + std::to_string(i);
+    return fmt::format("{} of {} elements: element {}", kind.name, count, i);
   }
-  void verify_sum(const std::byte* got, const std::vector<std::uint32_t>& members, slice p) const {
+  void verify_sum(const std::byte* got, const std::vector<std::uint32_t>& members, rg::span_of_arena p) const {
     const auto* floats = reinterpret_cast<const float*>(got);
-    for (std::uint64_t i = p.first; i < p.end; ++i) {
+    for (std::uint64_t i = p.first; i < p.end(); ++i) {
       float sum = term(members.front(), i);
       for (std::size_t k = 1; k < members.size(); ++k) sum += term(members[k], i);
       if (std::bit_cast<std::uint32_t>(floats[i]) != std::bit_cast<std::uint32_t>(sum))
         throw failed(element_name(i) + " is not the sum in rank order");
     }
   }
-  void verify_copy(const std::byte* got, std::uint32_t from, slice p) const {
+  void verify_copy(const std::byte* got, std::uint32_t from, rg::span_of_arena p) const {
     std::vector<std::byte> theirs(bytes());
     fill(theirs.data(), bytes(), content(from));
-    const auto first = p.first * element(), end = p.end * element();
+    const auto first = p.first * element(), end = p.end() * element();
     if (first < end && std::memcmp(got + first, theirs.data() + first, end - first) != 0)
       throw failed(element_name(p.first) + " or one behind it differs from that of rank " + std::to_string(from));
   }
@@ -140,13 +129,15 @@ void run_collectives(endpoint& e, std::uint32_t group, const std::vector<std::ui
   std::vector<std::byte> untouched(bytes);
   fill(untouched.data(), bytes, 7);
   std::uint64_t from = 0;
-  for (const exercise& x : exercises) {
-    require(std::equal(m.data + from, m.data + x.offset, untouched.data() + from),
+  const auto require_untouched = [&](std::uint64_t end) { // bytes [from, end)
+    require(std::equal(m.data + from, m.data + end, untouched.data() + from),
             "a collective changes bytes outside its buffer");
+  };
+  for (const exercise& x : exercises) {
+    require_untouched(x.offset);
     from = x.offset + x.bytes();
   }
-  require(std::equal(m.data + from, m.data + bytes, untouched.data() + from),
-          "a collective changes bytes outside its buffer");
+  require_untouched(bytes);
 }
 
 // Sizes that do not divide evenly among the members; some shards are empty.
@@ -160,8 +151,8 @@ std::vector<exercise> of_all_sizes(const collective_kind& k, std::uint32_t membe
   return all;
 }
 
-void check_collective(const subject& which, const collective_kind& k) {
-  require_offer(which, k);
+template <const collective_kind& k> void check_collective(const subject& which) {
+  if (!offers_collective(which, k)) throw skipped(fmt::format("it does not offer {}", k.name));
   for (const std::uint32_t ranks : {1u, 2u, 3u, 4u})
     for (const ranks_as where : {ranks_as::threads, ranks_as::processes})
       run_ranks(which, {.ranks = ranks, .kind = where}, [&](member& self) {
@@ -169,18 +160,6 @@ void check_collective(const subject& which, const collective_kind& k) {
         const std::uint32_t group = split(*self, all);
         for (int round = 0; round < 2; ++round) run_collectives(*self, group, all, of_all_sizes(k, ranks));
       });
-}
-void all_reduce(const subject& which) {
-  check_collective(which, reduces);
-}
-void reduce_scatter(const subject& which) {
-  check_collective(which, scatters);
-}
-void all_gather(const subject& which) {
-  check_collective(which, gathers);
-}
-void broadcast(const subject& which) {
-  check_collective(which, broadcasts);
 }
 
 void groups(const subject& which) {
@@ -250,21 +229,15 @@ void killed_member(const subject& which) {
           const rg_status begun =
               self->try_collective(k.function, group, m, count * sizeof(float), RG_F32, count, 2, second);
           const rg_status before = self->wait(first).status;
-          require(before == RG_OK || before == RG_E_PEER, std::string(k.name) +
-                                                              " during which a rank is killed ends with status " +
-                                                              std::to_string(before) + "; expected RG_OK or RG_E_PEER");
+          require(before == RG_OK || before == RG_E_PEER,
+                  fmt::format("{} during which a rank is killed ends with status {}; expected RG_OK or RG_E_PEER",
+                              k.name, before));
           const rg_status after = begun < 0 ? begun : self->wait(second).status;
-          require(after == RG_E_PEER, std::string(k.name) + " with a killed rank ends with status " +
-                                          std::to_string(after) + "; expected RG_E_PEER");
+          require(after == RG_E_PEER,
+                  fmt::format("{} with a killed rank ends with status {}; expected RG_E_PEER", k.name, after));
           require(self->last_error().find("rank 2") != std::string::npos,
                   "the error text does not name rank 2: \"" + self->last_error() + "\"");
-          const std::uint32_t peer = 1 - self->rank();
-          const memory other = self->allocate(2 * MiB);
-          fill(other.data, MiB, self->rank());
-          const std::uint64_t sent = self->send(peer, 0, other, 0, MiB);
-          self->finish(self->recv(peer, 0, other, MiB, MiB));
-          self->finish(sent);
-          require(is_filled(other.data + MiB, MiB, peer), "messages between the remaining ranks arrive changed");
+          self->exchange(1 - self->rank(), self->allocate(2 * MiB), MiB);
           self->close();
         });
     if (wrong != std::vector<std::string>{"rank 2: signal 9"})
@@ -283,43 +256,43 @@ void refused_collectives(const subject& which) {
       const auto rejects = [&](const memory& where, std::uint32_t in, std::uint32_t type, std::uint32_t root) {
         return self->try_collective(k.function, in, where, 0, type, 4, root, cookie) < 0;
       };
-      require(rejects(m, group + 1, RG_F32, 0), std::string(k.name) + " accepts a group that does not exist");
-      require(rejects(ghost, group, RG_F32, 0), std::string(k.name) + " accepts a ghost (a buffer without address)");
-      if (k.sums) require(rejects(m, group, RG_F64, 0), std::string(k.name) + " accepts fp64; sums are of fp32 only");
+      const std::string name = k.name;
+      require(rejects(m, group + 1, RG_F32, 0), name + " accepts a group that does not exist");
+      require(rejects(ghost, group, RG_F32, 0), name + " accepts a ghost (a buffer without address)");
+      if (k.sums) require(rejects(m, group, RG_F64, 0), name + " accepts fp64; sums are of fp32 only");
       if (k.function == broadcasts.function)
-        require(rejects(m, group, RG_F32, 2), std::string(k.name) + " accepts a root that is not in the group");
-      require(!self->last_error().empty(),
-              std::string(k.name) + " returns an error without a text; call rg_host.fail() first");
+        require(rejects(m, group, RG_F32, 2), name + " accepts a root that is not in the group");
+      require(!self->last_error().empty(), name + " returns an error without a text; call rg_host.fail() first");
       run_collectives(*self, group, {0, 1}, of_all_sizes(k, 2));
     }
   });
 }
 
 void zeroed_memory(const subject& which) {
-  require_offer(which, RG_EXT_REGIONS);
+  const auto check_memory = [](endpoint& e, std::uint64_t bytes) {
+    const memory m = e.allocate(bytes);
+    require(std::all_of(m.data, m.data + m.bytes, [](std::byte b) { return b == std::byte{0}; }),
+            "memory that the transport allocates is not zeroed");
+  };
   endpoint early(which, 0, 2, 1);
-  const memory m = early.allocate(100'000);
-  require(std::all_of(m.data, m.data + m.bytes, [](std::byte b) { return b == std::byte{0}; }),
-          "memory that the transport allocates is not zeroed");
-  run_ranks(which, {}, [](member& self) {
-    for (const std::uint64_t bytes : {1, 4096, 3'000'000}) {
-      const memory z = self->allocate(bytes);
-      require(std::all_of(z.data, z.data + z.bytes, [](std::byte b) { return b == std::byte{0}; }),
-              "memory that the transport allocates is not zeroed");
-    }
+  if (!early.extension<rg_regions>(RG_EXT_REGIONS)) throw skipped("it does not offer " RG_EXT_REGIONS);
+  check_memory(early, 100'000);
+  run_ranks(which, {}, [&](member& self) {
+    for (const std::uint64_t bytes : {1, 4096, 3'000'000}) check_memory(*self, bytes);
   });
 }
 
 } // namespace
 
-const std::vector<test>& collective_tests() {
-  static const std::vector<test> all = {
-      {"all-reduce", "an all-reduce gives the sum in rank order, bit-identically", all_reduce},
+std::vector<test> collective_tests() {
+  return {
+      {"all-reduce", "an all-reduce gives the sum in rank order, bit-identically", check_collective<reduces>},
       {"reduce-scatter", "every rank gets its shard of that sum, also if the buffer does not divide evenly",
-       reduce_scatter},
-      {"all-gather", "every rank's shard reaches all ranks, also if the buffer does not divide evenly", all_gather,
+       check_collective<scatters>},
+      {"all-gather", "every rank's shard reaches all ranks, also if the buffer does not divide evenly",
+       check_collective<gathers>, false, true},
+      {"broadcast", "the root's buffer reaches all ranks, whichever rank is the root", check_collective<broadcasts>,
        false, true},
-      {"broadcast", "the root's buffer reaches all ranks, whichever rank is the root", broadcast, false, true},
       {"groups", "groups can be any ranks, and overlap", groups},
       {"outstanding", "a hundred collectives of all kinds can be pending at once", outstanding},
       {"collectives-and-messages", "messages and collectives can be pending at the same time", with_messages, false,
@@ -330,7 +303,6 @@ const std::vector<test>& collective_tests() {
        refused_collectives, false, true},
       {"memory", "memory that the transport allocates is zeroed, before connect() and after", zeroed_memory},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -13,11 +13,7 @@ namespace regatta::conformance {
 namespace {
 
 void exchange_once(member& self) {
-  const memory m = self->allocate(1 << 20);
-  const std::uint32_t peer = 1 - self->rank();
-  const std::uint64_t sent = self->send(peer, 0, m, 0, 1 << 19);
-  self->finish(self->recv(peer, 0, m, 1 << 19, 1 << 19));
-  self->finish(sent);
+  self->exchange(1 - self->rank(), self->allocate(2 * MiB), MiB);
 }
 
 void leaks(const subject& which) {
@@ -41,12 +37,11 @@ void leaks(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& leak_tests() {
-  static const std::vector<test> all = {
+std::vector<test> leak_tests() {
+  return {
       {"leaks",
        "after close() or SIGKILL of all ranks no process, segment, file, descriptor, mapping or thread is left", leaks},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -2,9 +2,9 @@
 //
 // Messages arrive complete, in order, and in the right buffer.
 #include "check/harness/rank_group.hpp"
+#include "launch/memory.hpp"
 
-#include <fstream>
-#include <set>
+#include <fmt/format.h>
 
 namespace regatta::conformance {
 namespace {
@@ -14,21 +14,9 @@ constexpr std::uint64_t guard = 32; // bytes behind a receive that must not chan
 void check_receive(member& self, std::uint64_t cookie, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                    std::uint64_t seed) {
   const std::uint64_t got = self->finish(cookie);
-  require(got == bytes, "the receive of a message of " + std::to_string(bytes) + " bytes completes with " +
-                            std::to_string(got) + " bytes");
+  require(got == bytes, fmt::format("the receive of a message of {} bytes completes with {} bytes", bytes, got));
   require(is_filled(m.data + offset, bytes, seed),
-          "the received bytes of a message of " + std::to_string(bytes) + " bytes differ from the sent ones");
-}
-
-std::uint64_t memory_available() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string key, unit; info >> key;) {
-    std::uint64_t kib = 0;
-    info >> kib;
-    std::getline(info, unit);
-    if (key == "MemAvailable:") return kib * KiB;
-  }
-  return 0;
+          fmt::format("the received bytes of a message of {} bytes differ from the sent ones", bytes));
 }
 
 void sizes(const subject& which) {
@@ -67,6 +55,30 @@ void alignment(const subject& which) {
           check_receive(self, self->recv(0, 0, m, to, bytes), m, to, bytes, shift);
         }
       }
+  });
+}
+
+// A transport moves bytes: it must not refuse a type that came after it, here the last one.
+void types(const subject& which) {
+  run_ranks(which, {}, [](member& self) {
+    const memory m = self->allocate(64 * KiB);
+    for (const std::uint32_t type :
+         {RG_F32, RG_F16, RG_BF16, RG_F64, RG_I32, RG_I64, RG_U8, RG_I8, RG_F8_E4M3, RG_F8_E5M2, RG_U4, RG_U1}) {
+      const rg_buffer b{m.region, type, 0, 1001};
+      if (self->rank() == 0) {
+        fill(m.data, rg::bytes_of(b), type);
+        self->finish(self->send_elements(1, m, b));
+      } else {
+        check_receive(self, self->recv_elements(0, m, b), m, 0, rg::bytes_of(b), type);
+      }
+    }
+    const rg_buffer later{m.region, 1000, 0, 1001};
+    if (self->rank() == 0) {
+      fill(m.data, later.count, 1);
+      self->finish(self->send_elements(1, m, later));
+    } else {
+      check_receive(self, self->recv_elements(0, m, later), m, 0, later.count, 1);
+    }
   });
 }
 
@@ -228,7 +240,7 @@ void beyond_2_gib(const subject& which) {
   throw skipped("it takes too long under a sanitizer");
 #endif
   constexpr std::uint64_t bytes = 2200 * MiB + 5;
-  if (memory_available() < 3 * bytes) throw skipped("it needs 6.5 GiB of free memory");
+  if (available_bytes() < 3 * bytes) throw skipped("it needs 6.5 GiB of free memory");
   // Contents are checked at three positions: at both ends, and around 2^31.
   const std::uint64_t positions[] = {0, 2048 * MiB - 4096, bytes - 8192};
   run_ranks(which, {}, [&](member& self) {
@@ -248,11 +260,13 @@ void beyond_2_gib(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& message_tests() {
-  static const std::vector<test> all = {
+std::vector<test> message_tests() {
+  return {
       {"sizes", "messages of 0 bytes to 64 MiB arrive unchanged, between threads and between processes", sizes, false,
        true},
       {"alignment", "messages arrive unchanged in buffers of any alignment", alignment, false, true},
+      {"types", "elements of every type arrive unchanged, also of a type that is unknown to the transport", types,
+       false, true},
       {"fifo", "messages of a lane arrive in order, and lanes are independent of each other", fifo, false, true},
       {"lanes", "a lane without posted receives does not block other lanes", lanes, false, true},
       {"crossing", "large messages in both directions do not block each other", crossing, false, true},
@@ -262,7 +276,6 @@ const std::vector<test>& message_tests() {
        false, true},
       {"2-gib", "a message of more than 2 GiB arrives unchanged", beyond_2_gib, true, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -3,14 +3,14 @@
 // Tests of poll's waiting, of wake, and of counters.
 #include "check/harness/rank_group.hpp"
 
+#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <ctime>
 #include <thread>
+
+#include <regatta/clock.hpp>
 
 namespace regatta::conformance {
 namespace {
-using clock_type = std::chrono::steady_clock;
 
 constexpr const char* no_completion = "poll() reports a completion although no operation can have completed";
 
@@ -44,6 +44,14 @@ void wake(const subject& which) {
   });
 }
 
+// Returns the CPU time of this process, in seconds, while poll() waits for half a second.
+double cpu_of_waiting(member& self) {
+  const std::uint64_t begin = rg::now_ns();
+  const std::int64_t cpu_before = rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  while (rg::now_ns() - begin < second / 2) require(self->poll(second / 10) == 0, no_completion);
+  return 1e-9 * static_cast<double>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before);
+}
+
 void idle(const subject& which) {
   if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("its poll() cannot sleep (RG_CAP_SLEEP)");
   // In processes, because CPU time of the transport's own threads counts too.
@@ -52,16 +60,12 @@ void idle(const subject& which) {
     self.barrier();
     const std::uint64_t never = self->recv((self->rank() + 1) % 3, 0, m, 0, 8);
     require(self->poll(0) == 0, no_completion);
-    timespec before, after;
-    const auto begin = clock_type::now();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    while (clock_type::now() - begin < std::chrono::milliseconds(500))
-      require(self->poll(second / 10) == 0, no_completion);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    const double used =
-        static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
-    // A rank that spins uses more than 0.02 s, even if many processes share the cores.
-    require(used < 0.02,
+    // A rank that spins uses more than 0.02 s each time, even if many processes share the cores. On a busy machine each
+    // wake-up costs more, so the least of several times counts.
+    constexpr double limit = 0.02;
+    double used = cpu_of_waiting(self);
+    for (int i = 0; i < 4 && used >= limit; ++i) used = std::min(used, cpu_of_waiting(self));
+    require(used < limit,
             "0.5 s of waiting in poll() use " + std::to_string(used) + " s of CPU time; expected less than 0.02 s");
     self.barrier();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
@@ -76,9 +80,9 @@ void spinning(const subject& which) {
     const std::uint32_t peer = 1 - self->rank();
     for (std::uint64_t k = 0; k < 200; ++k) {
       const std::uint64_t received = self->recv(peer, 0, m, 0, 8), sent = self->send(peer, 0, m, 8, 8);
-      const auto begin = clock_type::now();
+      const std::uint64_t begin = rg::now_ns();
       while (!self->completed(received) || !self->completed(sent)) {
-        if (clock_type::now() - begin > std::chrono::nanoseconds(operation_timeout))
+        if (rg::now_ns() - begin > operation_timeout)
           throw timed_out("poll() never reports messages of 8 bytes that both ranks have sent");
         self->poll(second, k % 2 ? second / 1000 : 0);
       }
@@ -116,15 +120,14 @@ void counters(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& polling_tests() {
-  static const std::vector<test> all = {
+std::vector<test> polling_tests() {
+  return {
       {"wake", "wake() ends the poll() that waits, or else the next one", wake, false, true},
       {"idle", "a poll() that waits returns at its timeout and uses no CPU time, the transport's threads included",
        idle, false, true},
       {"spin", "a poll() that spins reports the same completions as one that sleeps", spinning, false, true},
       {"counters", "counters() count messages exactly, and bytes as payload plus headers", counters, false, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -113,11 +113,10 @@ void random_traffic(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& random_traffic_tests() {
-  static const std::vector<test> all = {
+std::vector<test> random_traffic_tests() {
+  return {
       {"traffic", "random messages between all ranks on all lanes arrive unchanged", random_traffic, false, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

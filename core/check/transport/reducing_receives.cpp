@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace regatta::conformance {
 namespace {
 
@@ -165,18 +167,17 @@ void conversion(const subject& which) {
           const std::uint32_t me = self->rank();
           for (std::uint64_t i = 0; i <= count; ++i) m.floats()[i] = moderate(me, i);
           if (me == 0) {
-            self->finish(self->send_as(wire, 1, m, 0, count));
+            self->finish(self->send(1, 0, m, 0, 4 * count, wire));
             continue;
           }
-          const std::uint64_t bytes = self->finish(self->recv_as(wire, 0, m, 0, count, add ? RG_TRANSFER_ADD : 0));
+          const std::uint64_t bytes = self->finish(self->recv(0, 0, m, 0, 4 * count, add ? RG_TRANSFER_ADD : 0, wire));
           require(bytes == 4 * count,
                   "a converting receive completes with another length than its fp32 elements have in memory");
           for (std::uint64_t i = 0; i <= count; ++i) {
             const float received = rounded(moderate(0, i), wire), had = moderate(1, i);
             const float expected = i == count ? had : add ? had + received : received;
             if (m.floats()[i] != expected)
-              throw failed("element " + std::to_string(i) + " of " + std::to_string(count) + " is " +
-                           std::to_string(m.floats()[i]) + " instead of " + std::to_string(expected));
+              throw failed(fmt::format("element {} of {} is {:f} instead of {:f}", i, count, m.floats()[i], expected));
           }
         }
   });
@@ -184,8 +185,8 @@ void conversion(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& reducing_receive_tests() {
-  static const std::vector<test> all = {
+std::vector<test> reducing_receive_tests() {
+  return {
       {"add", "receives of any length and alignment can add", sums, false, true},
       {"add-short", "a message may be shorter than a receive that adds it", short_sums, false, true},
       {"add-order", "overlapping receives that add are applied in the order in which they were posted", posting_order,
@@ -195,7 +196,6 @@ const std::vector<test>& reducing_receive_tests() {
       {"convert", "floats are sent as bf16 or fp16, rounded to nearest even, and added in fp32", conversion, false,
        true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

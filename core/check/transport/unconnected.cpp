@@ -36,12 +36,11 @@ void no_peers(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& unconnected_tests() {
-  static const std::vector<test> all = {
+std::vector<test> unconnected_tests() {
+  return {
       {"alone", "a single rank can poll, be woken and close", alone},
       {"no-peers", "listen() of a world with peers is rejected with a text", no_peers},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -45,12 +45,14 @@ void step_times::micro_batch_begins() {
 
 void step_times::pass_begins() {
   pass_ = backward_ = rg::steady_ns();
+  has_backward_ = false;
   step_.input += pass_ - phase_;
   wait_ = 0;
 }
 
 void step_times::backward_begins() {
   backward_ = rg::steady_ns();
+  has_backward_ = true;
 }
 
 void step_times::waited_for_weights(std::int64_t from, std::int64_t to) {
@@ -62,7 +64,7 @@ void step_times::pass_ends() {
   const std::int64_t now = rg::steady_ns();
   step_.forward += backward_ - pass_; // includes everything before the backward pass
   step_.backward += now - backward_;
-  (backward_ > pass_ ? step_.forward : step_.backward) -= wait_; // a model may report no phases: all is backward
+  (has_backward_ ? step_.forward : step_.backward) -= wait_; // without RG_PHASE_BACKWARD all of the pass is backward
   if (!step_.stalled) step_.stalled_at = wait_at_;
   step_.stalled += wait_;
   waits_ += wait_;

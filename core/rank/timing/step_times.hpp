@@ -85,6 +85,7 @@ private:
   bool has_rows_ = false;                // the model has sparse tables
   std::int64_t phase_ = 0;               // begin of the current phase
   std::int64_t pass_ = 0, backward_ = 0; // begin of the model's step(), and of its backward pass
+  bool has_backward_ = false;            // the model has reported its backward pass (RG_PHASE_BACKWARD)
   std::int64_t wait_ = 0, wait_at_ = 0;  // waits for weights in this pass, and the begin of the first
   std::int64_t waits_ = 0;               // of all passes of the step
   std::int64_t paused_ = 0;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <regatta/ext/graph.h>
+
 namespace executors {
 
 graph_compiler::graph_compiler(const rg_graph& g, compiled_graph& c) : nodes_(read_nodes(g)), compiled_(c) {

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace executors {
 
 class graph_compiler {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <regatta/ext/graph.h>
+
 namespace executors {
 
 bool graph_tensor::is(std::uint32_t kind, const std::vector<std::size_t>& shape) const {
@@ -20,7 +22,8 @@ std::vector<node> read_nodes(const rg_graph& g) {
     n.name = raw.name ? raw.name : "";
     n.inputs.assign(raw.inputs, raw.inputs + raw.input_count);
     n.weights.assign(raw.weights, raw.weights + raw.weight_count);
-    n.attrs.assign(raw.attrs, raw.attrs + raw.attr_count);
+    for (std::uint32_t a = 0; a < raw.attr_count; ++a)
+      n.attrs.push_back(rg::copy_versioned(rg::at_stride(raw.attrs, a)));
     n.expect(raw.ndim <= RG_MAX_DIMS, "has too many dimensions");
     for (std::uint32_t d = 0; d < raw.ndim; ++d) {
       n.expect(raw.shape[d] > 0 && raw.shape[d] <= 1'000'000'000, "has a dimension that is not positive");
@@ -41,7 +44,7 @@ graph_tensor read_tensor(const rg_graph& g, std::uint32_t number) {
   t.info = rg::copy_versioned(rg::at_stride(g.tensors, number));
   t.name = t.info.name ? t.info.name : "";
   t.graph_index = number;
-  if (t.info.ndim < 1 || t.info.ndim > RG_MAX_DIMS) t.fail("needs 1 to 6 dimensions");
+  if (t.info.ndim < 1 || t.info.ndim > RG_MAX_DIMS) t.fail("needs 1 to " + std::to_string(RG_MAX_DIMS) + " dimensions");
   for (std::uint32_t d = 0; d < t.info.ndim; ++d) {
     if (t.info.shape[d] < 1) t.fail("has a dimension that is not positive");
     t.elements *= static_cast<std::size_t>(t.info.shape[d]);

@@ -37,10 +37,10 @@ std::vector<double> times_of(std::size_t candidates, const std::function<double(
 
 kernel_choices::kernel_choices(const std::string& executor, std::uint32_t mode, const char* given, std::string machine,
                                const rg::logger& log)
-    : timed_(mode == RG_KERNELS_TIMED), log_(log),
-      cache_(executor, timed_ && !given ? plugins::choice_cache::usual_file(executor) : ""),
+    : timed_(mode == RG_KERNELS_TIMED), follows_(timed_ && given), log_(log),
+      cache_(executor, timed_ && !follows_ ? plugins::choice_cache::usual_file(executor) : ""),
       machine_(std::move(machine)) {
-  std::istringstream lines(timed_ && given ? given : "");
+  std::istringstream lines(follows_ ? given : "");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.rfind(": ");
     if (colon == std::string::npos)
@@ -70,9 +70,8 @@ void kernel_choices::remember(const std::string& shape, const std::string& algor
 std::size_t kernel_choices::choose(const std::string& name, const std::string& shape,
                                    const std::vector<std::string>& algorithms,
                                    const std::function<double(std::size_t)>& seconds) {
-  if (!timed_ || (algorithms.size() == 1 && given_.empty())) return 0;
-  if (!given_.empty() && !given(name))
-    throw rg::error(RG_E_CONFIG, "kernel choices: there is no line for \"" + name + "\"");
+  if (!timed_ || (algorithms.size() == 1 && !follows_)) return 0;
+  if (follows_ && !given(name)) throw rg::error(RG_E_CONFIG, "kernel choices: there is no line for \"" + name + "\"");
   std::string key = shape + ';'; // and the candidates that were timed
   for (const std::string& a : algorithms) key += ' ' + a;
   if (const std::string* algorithm = known(name, key)) {

@@ -23,7 +23,7 @@ class kernel_choices {
 public:
   // `executor` names the cache file. `mode` is RG_KERNELS_FIXED or RG_KERNELS_TIMED. `given` is the text of another
   // instance's model::kernels(), with lines "NAME: ALGORITHM" or "NAME: ALGORITHM IMPLEMENTATION", or null; it is read
-  // only here, and only if timed. An empty text names no choice, and still counts as `given` for the cache file.
+  // only here, and only if timed. With an empty text choose() throws.
   // `machine` names everything besides a shape that determines a kernel's speed: library, device, threads. `log` must
   // outlive this object. Throws RG_E_CONFIG if `given` has another form. Timed and cached choices are logged at debug
   // level.
@@ -57,6 +57,7 @@ public:
 
 private:
   bool timed_;
+  bool follows_; // `given` was not null
   const rg::logger& log_;
   plugins::choice_cache cache_;
   std::string machine_;

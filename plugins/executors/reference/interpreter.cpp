@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter.hpp"
 
+#include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
 
 #include <algorithm>
@@ -62,7 +63,10 @@ interpreter::interpreter(const rg_graph& graph, tables t) {
            .inputs = {raw.inputs, raw.inputs + raw.input_count},
            .weights = {raw.weights, raw.weights + raw.weight_count},
            .shape = {raw.shape, raw.shape + raw.ndim}};
-    for (std::uint32_t i = 0; i < raw.attr_count; ++i) n.attrs.emplace_back(raw.attrs[i].name, raw.attrs[i].number);
+    for (std::uint32_t i = 0; i < raw.attr_count; ++i) {
+      const auto a = rg::copy_versioned(rg::at_stride(raw.attrs, i));
+      n.attrs.emplace_back(a.name, a.number);
+    }
     for (std::int64_t d : n.shape) n.elements *= size(d);
     nodes_.push_back(std::move(n));
   }

@@ -20,25 +20,13 @@ public:
                      .unit(RG_UNIT_BYTES));
 
   null_model(const rg_host*, const parameters& p, const rg_model_setup& setup) : batch_(setup.batch) {
-    names_.reserve(static_cast<std::size_t>(p.tensors)); // reserved: tensors_ holds addresses of its elements
-    for (std::int64_t i = 0; i < p.tensors; ++i) {
-      names_.push_back("tensor" + std::to_string(i));
-      tensors_.push_back(rg::dense_tensor(names_.back().c_str(), {(p.bytes + 3) / 4}));
-    }
-    input_ = rg::make_versioned<rg_input>();
-    input_.kind = RG_INPUT_VALUES;
-    input_.name = "value";
-    input_.type = RG_F32;
+    for (std::int64_t i = 0; i < p.tensors; ++i) described_.dense("tensor" + std::to_string(i), {(p.bytes + 3) / 4});
+    described_.values("value", {});
   }
 
   rg_model_info describe() {
-    rg_model_info info{};
-    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-    info.tensors = tensors_.data();
-    info.inputs = &input_;
-    info.input_count = 1;
+    rg_model_info info = described_.info();
     info.unit = "samples";
-    info.layout = "canonical";
     return info;
   }
 
@@ -49,7 +37,7 @@ public:
 
   // Does not write gradients: the engine supplies zeroed memory, and sums of zeros stay zero.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
-    const auto last = static_cast<std::uint32_t>(tensors_.size());
+    const auto last = static_cast<std::uint32_t>(described_.tensors().size());
     for (std::uint32_t i = last; i-- > 0;) hooks.need(i);
     hooks.backward();
     if (batch.flags & RG_BATCH_LAST)
@@ -59,9 +47,7 @@ public:
 
 private:
   std::uint64_t batch_;
-  std::vector<std::string> names_;
-  std::vector<rg_tensor> tensors_;
-  rg_input input_;
+  rg::description described_;
 };
 
 } // namespace

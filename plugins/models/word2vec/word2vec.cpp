@@ -56,17 +56,10 @@ public:
     if (setup.precision != RG_F32)
       throw rg::error(RG_E_UNSUPPORTED, "expected train.precision = \"fp32\", the only one of this model");
     const std::uint64_t batch = setup.batch;
-    tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
-    tensors_.push_back(
-        rg::table_tensor("output", p.vocabulary, p.dim + 1, std::min(batch * (negatives_ + 1), vocabulary_)));
-    for (const char* name : {"word", "context"}) {
-      auto in = rg::make_versioned<rg_input>();
-      in.kind = RG_INPUT_INDEX;
-      in.name = name;
-      in.type = RG_I32;
-      in.range = p.vocabulary;
-      inputs_.push_back(in);
-    }
+    described_.table("input", p.vocabulary, p.dim, std::min(batch, vocabulary_));
+    described_.table("output", p.vocabulary, p.dim + 1, std::min(batch * (negatives_ + 1), vocabulary_));
+    described_.indices("word", {}, p.vocabulary);
+    described_.indices("context", {}, p.vocabulary);
     if (setup.purpose != RG_PURPOSE_TRAIN) return;
     std::vector<double> zipf(vocabulary_);
     for (std::size_t i = 0; i < zipf.size(); ++i) zipf[i] = 1 / (static_cast<double>(i) + 1);
@@ -77,21 +70,16 @@ public:
     indices_[1].resize(targets_.size());
     zeros_.resize(dim_ + 1);
     for (std::size_t t = 0; t < 2; ++t) {
-      rows_at_[t].reserve(tensors_[t].max_rows);
-      known_[t].reserve(tensors_[t].max_rows);
+      rows_at_[t].reserve(described_.tensors()[t].max_rows);
+      known_[t].reserve(described_.tensors()[t].max_rows);
     }
   }
 
   rg_model_info describe() {
-    rg_model_info info{};
-    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-    info.tensors = tensors_.data();
-    info.inputs = inputs_.data();
-    info.input_count = static_cast<std::uint32_t>(inputs_.size());
+    rg_model_info info = described_.info();
     info.metric_sums = 2;
     info.metric = "similarity";
     info.unit = "words";
-    info.layout = "canonical";
     info.flags = RG_MODEL_ROWS_IN_PLACE;
     // A dot product, and two updates, for every target.
     info.flops_per_sample = 6.0 * static_cast<double>(dim_) * static_cast<double>(negatives_ + 1);
@@ -227,8 +215,7 @@ private:
   std::size_t dim_, negatives_;
   std::uint64_t vocabulary_;
   double noise_exponent_;
-  std::vector<rg_tensor> tensors_;
-  std::vector<rg_input> inputs_;
+  rg::description described_;
   std::unique_ptr<parts::alias_table> noise_;
   std::array<std::unique_ptr<parts::row_set>, 2> sets_; // words; contexts and noise
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise

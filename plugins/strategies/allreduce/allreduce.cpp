@@ -68,11 +68,11 @@ struct allreduce {
       }
       choose(p.algorithm);
     }
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(*this, step, lane));
+    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(step, lane));
     co_await rows.begin_step(touched);
   }
   rg::task<> pull_rows(rg::step_rows touched) { return rows.pull_rows(touched); }
@@ -83,11 +83,10 @@ struct allreduce {
     co_await running.join();
     if (!comm.deferred()) co_return;
     // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
-    co_await comm.norm(total, false);
+    co_await comm.norm(total, rg::role::worker);
     if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
-    co_await comm.commit(total, step, false);
-    for (std::size_t b = 0; sharded && b < buckets.size(); ++b)
-      co_await sharded_update::exchange_weights(*sharded, b, 0);
+    co_await comm.commit(total, step, rg::role::worker);
+    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await sharded->exchange_weights(b, 0);
   }
 
 private:
@@ -139,41 +138,37 @@ private:
     for (std::size_t lane = 0; largest && lane < lanes; ++lane) scratch.push_back(comm.alloc(largest));
   }
 
-  static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
-    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      if (self.sharded)
-        co_await sharded_update::update(*self.sharded, b, step, static_cast<std::uint32_t>(lane));
+  rg::task<> run_lane(std::uint64_t step, std::size_t lane) {
+    for (std::size_t b = lane; b < buckets.size(); b += lanes) {
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      if (sharded)
+        co_await sharded->update(b, step, static_cast<std::uint32_t>(lane));
       else
-        co_await update(self, b, step, static_cast<std::uint32_t>(lane));
-      if (self.members.size() > 1)
-        self.comm.record_value(record_name(self.sharded ? algorithm::sharded : self.chosen[b]),
-                               static_cast<std::int64_t>(self.bytes_of(b)));
+        co_await update(b, step, static_cast<std::uint32_t>(lane));
+      if (members.size() > 1)
+        comm.record_value(record_name(sharded ? algorithm::sharded : chosen[b]),
+                          static_cast<std::int64_t>(bytes_of(b)));
     }
   }
 
-  static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    if (self.members.size() > 1) co_await reduce(self, b, lane);
-    co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
+  rg::task<> update(std::size_t b, std::uint64_t step, std::uint32_t lane) {
+    if (members.size() > 1) co_await reduce(b, lane);
+    co_await comm.apply(buckets[b].first, comm.gradients(buckets[b]), step, rg::role::worker);
   }
 
-  static rg::task<> reduce(allreduce& self, std::size_t b, std::uint32_t lane) {
-    rg::comm& comm = self.comm;
-    const rg_buffer gradient = comm.gradients(self.buckets[b]);
-    switch (self.chosen[b]) {
-    case algorithm::native: co_await comm.all_reduce(*self.group, gradient); break;
+  rg::task<> reduce(std::size_t b, std::uint32_t lane) {
+    const rg_buffer gradient = comm.gradients(buckets[b]);
+    switch (chosen[b]) {
+    case algorithm::native: co_await comm.all_reduce(*group, gradient); break;
     case algorithm::halving_doubling:
-      co_await rg::halving_doubling_all_reduce(comm, self.members, self.me(), gradient, lane, self.wire);
+      co_await rg::halving_doubling_all_reduce(comm, members, me(), gradient, lane, wire);
       break;
     case algorithm::recursive_doubling:
-      co_await rg::recursive_doubling_all_reduce(comm, self.members, self.me(), gradient, self.scratch[lane], lane,
-                                                 self.wire);
+      co_await rg::recursive_doubling_all_reduce(comm, members, me(), gradient, scratch[lane], lane, wire);
       break;
-    case algorithm::hierarchical:
-      co_await rg::hierarchical_all_reduce(comm, *self.groups, gradient, lane, self.wire);
-      break;
-    default: co_await rg::ring_all_reduce(comm, self.members, self.me(), gradient, lane, self.wire);
+    case algorithm::hierarchical: co_await rg::hierarchical_all_reduce(comm, *groups, gradient, lane, wire); break;
+    default: co_await rg::ring_all_reduce(comm, members, me(), gradient, lane, wire);
     }
   }
 

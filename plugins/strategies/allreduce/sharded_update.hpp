@@ -23,7 +23,7 @@ public:
                  std::size_t me, bool on_device)
       : comm_(c), buckets_(buckets), members_(members), me_(me) {
     if (on_device && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
-    for (std::size_t b = 0; b < buckets.size(); ++b) c.own_as_worker(shard(b, me));
+    for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, me), rg::role::worker);
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
       for (operations& o : *of_bucket) o.resize(members.size());
@@ -37,28 +37,27 @@ public:
   // exchanges the new weights, so that the whole bucket is new at its end; otherwise exchange_weights() does that after
   // commit(). Receives are posted before sends, so that messages arrive directly in place. `lane` must be the same on
   // all workers and carry no other bucket until the end; it is not used if is_native().
-  static rg::task<> update(sharded_update& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    const rg_buffer mine = self.comm_.gradients(self.shard(b, self.me_));
-    if (self.is_native()) {
-      co_await self.comm_.reduce_scatter(*self.group_, self.comm_.gradients(self.buckets_[b]));
+  rg::task<> update(std::size_t b, std::uint64_t step, std::uint32_t lane) {
+    const rg_buffer mine = comm_.gradients(shard(b, me_));
+    if (is_native()) {
+      co_await comm_.reduce_scatter(*group_, comm_.gradients(buckets_[b]));
     } else {
-      self.for_others(
-          [&](std::size_t w, std::uint32_t rank) { self.sums_[b][w] = self.comm_.recv_add(rank, mine, lane); });
-      if (!self.comm_.deferred()) self.post_weights(b, lane);
-      self.for_others([&](std::size_t w, std::uint32_t rank) {
-        self.pushes_[b][w] = self.comm_.send(rank, self.comm_.gradients(self.shard(b, w)), lane);
+      for_others([&](std::size_t w, std::uint32_t rank) { sums_[b][w] = comm_.recv_add(rank, mine, lane); });
+      if (!comm_.deferred()) post_weights(b, lane);
+      for_others([&](std::size_t w, std::uint32_t rank) {
+        pushes_[b][w] = comm_.send(rank, comm_.gradients(shard(b, w)), lane);
       });
-      for (rg::operation& o : self.sums_[b]) co_await o;
+      for (rg::operation& o : sums_[b]) co_await o;
     }
-    co_await self.comm_.apply_as_worker(self.shard(b, self.me_).first, mine, step);
-    if (!self.comm_.deferred()) co_await send_weights(self, b, lane);
-    for (rg::operation& o : self.pushes_[b]) co_await o;
+    co_await comm_.apply(shard(b, me_).first, mine, step, rg::role::worker);
+    if (!comm_.deferred()) co_await send_weights(b, lane);
+    for (rg::operation& o : pushes_[b]) co_await o;
   }
   // With deferred updates, call it after commit(), for all buckets in ascending order: sends this worker's shard of the
   // weights of bucket b to all workers and receives theirs.
-  static rg::task<> exchange_weights(sharded_update& self, std::size_t b, std::uint32_t lane) {
-    if (!self.is_native()) self.post_weights(b, lane);
-    return send_weights(self, b, lane);
+  rg::task<> exchange_weights(std::size_t b, std::uint32_t lane) {
+    if (!is_native()) post_weights(b, lane);
+    return send_weights(b, lane);
   }
   rg::frame_pool& frames() { return comm_.frames(); }
 
@@ -78,16 +77,16 @@ private:
       weights_[b][w] = comm_.recv(rank, comm_.weights(shard(b, w)), lane);
     });
   }
-  static rg::task<> send_weights(sharded_update& self, std::size_t b, std::uint32_t lane) {
-    if (self.is_native()) {
-      co_await self.comm_.all_gather(*self.group_, self.comm_.weights(self.buckets_[b]));
+  rg::task<> send_weights(std::size_t b, std::uint32_t lane) {
+    if (is_native()) {
+      co_await comm_.all_gather(*group_, comm_.weights(buckets_[b]));
       co_return;
     }
-    self.for_others([&](std::size_t w, std::uint32_t rank) {
-      self.answers_[b][w] = self.comm_.send(rank, self.comm_.weights(self.shard(b, self.me_)), lane);
+    for_others([&](std::size_t w, std::uint32_t rank) {
+      answers_[b][w] = comm_.send(rank, comm_.weights(shard(b, me_)), lane);
     });
-    for (rg::operation& o : self.weights_[b]) co_await o;
-    for (rg::operation& o : self.answers_[b]) co_await o;
+    for (rg::operation& o : weights_[b]) co_await o;
+    for (rg::operation& o : answers_[b]) co_await o;
   }
 
   rg::comm& comm_;

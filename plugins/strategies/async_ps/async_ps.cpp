@@ -62,7 +62,7 @@ struct async_ps {
       if (const auto range = cut.mine(b); range.count) {
         shard s;
         s.range = range;
-        s.weights = c.own_as_server(range);
+        s.weights = c.own(range, rg::role::server);
         held.push_back(s);
       }
     const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
@@ -105,10 +105,10 @@ struct async_ps {
   // one serves its rows.
   rg::task<> serve() {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-      if (comm.tables()) serving.spawn(attend_rows(*this, w));
+      if (comm.tables()) serving.spawn(attend_rows(w));
       if (held.empty()) continue;
-      serving.spawn(take_pushes(*this, w));
-      serving.spawn(answer(*this, w));
+      serving.spawn(take_pushes(w));
+      serving.spawn(answer(w));
     }
     co_await serving.join();
     for (std::size_t b = 0; b < held.size(); ++b)
@@ -163,65 +163,64 @@ private:
     from.receives[b % from.receives.size()] = comm.recv(w, memory_of(from, b), to_servers);
   }
 
-  static rg::task<> take_pushes(async_ps& self, std::uint32_t w) {
-    customer& from = *self.customers[w];
-    const std::size_t shards = self.held.size(), slots = from.receives.size();
+  rg::task<> take_pushes(std::uint32_t w) {
+    customer& from = *customers[w];
+    const std::size_t shards = held.size(), slots = from.receives.size();
     for (std::uint64_t step = 0;; ++step) {
-      self.post(from, w, 0);
+      post(from, w, 0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
         if (co_await push == 0) { // the worker has finished: nothing waits for it any more
           std::fill(from.pushed.begin(), from.pushed.end(), forever);
-          for (auto& c : self.customers) c->changed.set();
+          for (auto& c : customers) c->changed.set();
           co_return;
         }
         if (b == 0)
-          for (std::size_t next = 1; next < std::min(slots, shards); ++next) self.post(from, w, next);
-        co_await apply(self, w, b, step);
-        if (b + slots < shards) self.post(from, w, b + slots);
+          for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(from, w, next);
+        co_await apply(w, b, step);
+        if (b + slots < shards) post(from, w, b + slots);
       }
     }
   }
 
   // Applies the push of worker w when it arrives. With bound = 0, the last worker's call applies the sum of all pushes,
   // added in the order of workers.
-  static rg::task<> apply(async_ps& self, std::uint32_t w, std::size_t b, std::uint64_t step) {
-    shard& part = self.held[b];
-    customer& from = *self.customers[w];
-    self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
-    if (self.bound > 0) {
+  rg::task<> apply(std::uint32_t w, std::size_t b, std::uint64_t step) {
+    shard& part = held[b];
+    customer& from = *customers[w];
+    comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
+    if (bound > 0) {
       ++part.version;
-      co_await self.comm.apply_as_server(part.range.first, self.memory_of(from, b), step);
+      co_await comm.apply(part.range.first, memory_of(from, b), step, rg::role::server);
       from.pushed[b] = step + 1;
-      for (auto& c : self.customers) c->changed.set();
+      for (auto& c : customers) c->changed.set();
       co_return;
     }
-    if (++part.arrived < self.comm.workers()) {
+    if (++part.arrived < comm.workers()) {
       while (from.pushed[b] <= step) co_await from.combined;
       co_return;
     }
     part.arrived = 0;
-    const rg_buffer sum = self.memory_of(*self.customers[0], b);
-    for (std::uint32_t v = 1; v < self.comm.workers(); ++v)
-      co_await self.comm.axpy(sum, 1, self.memory_of(*self.customers[v], b));
+    const rg_buffer sum = memory_of(*customers[0], b);
+    for (std::uint32_t v = 1; v < comm.workers(); ++v) co_await comm.axpy(sum, 1, memory_of(*customers[v], b));
     ++part.version;
-    co_await self.comm.apply_as_server(part.range.first, sum, step);
-    for (auto& c : self.customers) c->pushed[b] = step + 1;
-    for (auto& c : self.customers) c->combined.set();
-    for (auto& c : self.customers) c->changed.set();
+    co_await comm.apply(part.range.first, sum, step, rg::role::server);
+    for (auto& c : customers) c->pushed[b] = step + 1;
+    for (auto& c : customers) c->combined.set();
+    for (auto& c : customers) c->changed.set();
   }
 
-  static rg::task<> answer(async_ps& self, std::uint32_t w) {
-    customer& to = *self.customers[w];
+  rg::task<> answer(std::uint32_t w) {
+    customer& to = *customers[w];
     for (std::uint64_t step = 0;; ++step)
-      for (std::size_t b = 0; b < self.held.size(); ++b) {
-        while (!self.may_answer(to, b, step)) co_await to.changed;
+      for (std::size_t b = 0; b < held.size(); ++b) {
+        while (!may_answer(to, b, step)) co_await to.changed;
         if (to.pushed[b] == forever) { // it does no further step
-          co_await rg::snapshots::all_sent(to.answers);
+          co_await to.answers.all_sent();
           co_return;
         }
-        to.pulled[b] = self.held[b].version;
-        co_await rg::snapshots::send(to.answers, self.comm, w, self.held[b].weights, to_workers);
+        to.pulled[b] = held[b].version;
+        co_await to.answers.send(comm, w, held[b].weights, to_workers);
       }
   }
   bool may_answer(const customer& to, std::size_t b, std::uint64_t step) const {
@@ -230,47 +229,47 @@ private:
                        [&](const auto& c) { return c->pushed[b] >= step + 1 - std::min(bound, step + 1); });
   }
 
-  static rg::task<> attend_rows(async_ps& self, std::uint32_t w) {
-    customer& from = *self.customers[w];
+  rg::task<> attend_rows(std::uint32_t w) {
+    customer& from = *customers[w];
     for (std::uint64_t step = 0;;) {
-      const rg::row_request why = co_await self.tables.asked(w);
+      const rg::row_request why = co_await tables.asked(w);
       if (why == rg::row_request::goodbye) {
-        self.rows_begun += step == 0;
+        rows_begun += step == 0;
         from.rows_pushed = forever;
-        for (auto& c : self.customers) c->rows_changed.set();
+        for (auto& c : customers) c->rows_changed.set();
         co_return;
       }
-      while (!self.may_tell(step)) co_await from.rows_changed;
-      const std::uint64_t told = self.rows_version;
-      co_await self.tables.tell(w);
+      while (!may_tell(step)) co_await from.rows_changed;
+      const std::uint64_t told = rows_version;
+      co_await tables.tell(w);
       if (why == rg::row_request::pull) continue;
-      if (step == 0 && ++self.rows_begun == self.comm.workers())
-        for (auto& c : self.customers) c->rows_changed.set();
-      co_await self.tables.receive(w);
+      if (step == 0 && ++rows_begun == comm.workers())
+        for (auto& c : customers) c->rows_changed.set();
+      co_await tables.receive(w);
       // In their first step all workers see the initial rows, however late one starts: losses stay comparable.
-      while (self.rows_begun < self.comm.workers()) co_await from.rows_changed;
-      self.comm.record_of_step("staleness", static_cast<std::int64_t>(self.rows_version - told), w, step);
-      co_await apply_rows(self, w, step++);
+      while (rows_begun < comm.workers()) co_await from.rows_changed;
+      comm.record_of_step("staleness", static_cast<std::int64_t>(rows_version - told), w, step);
+      co_await apply_rows(w, step++);
     }
   }
   // As apply(), for rows.
-  static rg::task<> apply_rows(async_ps& self, std::uint32_t w, std::uint64_t step) {
-    customer& from = *self.customers[w];
-    if (self.bound > 0) {
-      ++self.rows_version;
-      co_await self.tables.apply_of(w, step);
+  rg::task<> apply_rows(std::uint32_t w, std::uint64_t step) {
+    customer& from = *customers[w];
+    if (bound > 0) {
+      ++rows_version;
+      co_await tables.apply_of(w, step);
       from.rows_pushed = step + 1;
-    } else if (++self.rows_arrived < self.comm.workers()) {
+    } else if (++rows_arrived < comm.workers()) {
       while (from.rows_pushed <= step) co_await from.rows_changed; // its push is still needed
       co_return;
     } else {
-      self.rows_arrived = 0;
-      ++self.rows_version;
-      for (std::uint32_t v = 0; v < self.comm.workers(); ++v) co_await self.tables.add(v);
-      co_await self.tables.apply(step);
-      for (auto& c : self.customers) c->rows_pushed = step + 1;
+      rows_arrived = 0;
+      ++rows_version;
+      for (std::uint32_t v = 0; v < comm.workers(); ++v) co_await tables.add(v);
+      co_await tables.apply(step);
+      for (auto& c : customers) c->rows_pushed = step + 1;
     }
-    for (auto& c : self.customers) c->rows_changed.set();
+    for (auto& c : customers) c->rows_changed.set();
   }
   bool may_tell(std::uint64_t step) const {
     return std::all_of(customers.begin(), customers.end(),

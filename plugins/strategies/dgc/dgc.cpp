@@ -85,7 +85,7 @@ struct dgc {
     std::iota(members.begin(), members.end(), 0u);
     make_slices();
     if (c.is_worker()) {
-      c.own_as_worker(c.whole());
+      c.own(c.whole(), rg::role::worker);
       u = c.alloc(c.arena().count);
       v = c.alloc(c.arena().count);
       ready = std::vector<rg::event>(slices.size());
@@ -97,7 +97,7 @@ struct dgc {
   // ------------------------------------------------------------------------------------------------- worker ---
 
   void begin_step(std::uint64_t step) {
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) running.spawn(train(*this, step, lane));
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) running.spawn(train(step, lane));
   }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
   rg::task<> end_step(std::uint64_t) { co_await running.join(); }
@@ -111,7 +111,7 @@ struct dgc {
   // ------------------------------------------------------------------------------------------------- server ---
 
   rg::task<> serve() {
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) serving.spawn(serve_lane(*this, lane));
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) serving.spawn(serve_lane(lane));
     co_await serving.join();
   }
 
@@ -258,114 +258,111 @@ private:
     comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - since));
   }
 
-  static rg::task<> train(dgc& self, std::uint64_t step, std::uint32_t lane) {
-    for (std::size_t i = lane; i < self.slices.size(); i += self.lanes) {
-      rg::event& ready = self.ready[i];
-      co_await ready;
-      const slice& q = self.slices[i];
-      self.comm.record_sum("dense_bytes", self.dense_bytes(q));
-      if (self.sparse(q, step))
-        co_await exchange_sparse(self, q, step, lane);
+  rg::task<> train(std::uint64_t step, std::uint32_t lane) {
+    for (std::size_t i = lane; i < slices.size(); i += lanes) {
+      rg::event& gradient_ready = ready[i];
+      co_await gradient_ready;
+      const slice& q = slices[i];
+      comm.record_sum("dense_bytes", dense_bytes(q));
+      if (sparse(q, step))
+        co_await exchange_sparse(q, step, lane);
       else
-        co_await exchange_dense(self, q, step, lane);
+        co_await exchange_dense(q, step, lane);
     }
   }
 
   // Exchanges the dense gradient, with ordinary momentum on the sum over all workers.
-  static rg::task<> exchange_dense(dgc& self, const slice& q, std::uint64_t step, std::uint32_t lane) {
-    rg::comm& comm = self.comm;
-    const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q);
+  rg::task<> exchange_dense(const slice& q, std::uint64_t step, std::uint32_t lane) {
+    const rg_buffer g = comm.gradients(q.range), momentum = part(u, q);
     rg_buffer sum = g;
     const std::uint64_t begin = comm.now();
-    if (by_servers(self.p)) {
-      sum = self.part(self.v, q); // v is unused while a bucket is sent dense
-      auto answer = comm.recv(comm.server_rank(q.server), sum, self.lanes + lane);
+    if (by_servers(p)) {
+      sum = part(v, q); // v is unused while a bucket is sent dense
+      auto answer = comm.recv(comm.server_rank(q.server), sum, lanes + lane);
       co_await comm.send(comm.server_rank(q.server), g, lane);
       co_await answer;
-    } else if (self.members.size() > 1) {
-      co_await rg::halving_doubling_all_reduce(comm, self.members, self.me(), g, lane);
+    } else if (members.size() > 1) {
+      co_await rg::halving_doubling_all_reduce(comm, members, me(), g, lane);
     }
-    self.add_time("wire_seconds", begin);
-    comm.record_sum("exchanged_bytes", self.dense_bytes(q));
-    if (self.m > 0) {
-      co_await comm.scale(u, self.m);
-      co_await comm.axpy(u, 1, sum);
-      sum = u;
+    add_time("wire_seconds", begin);
+    comm.record_sum("exchanged_bytes", dense_bytes(q));
+    if (m > 0) {
+      co_await comm.scale(momentum, m);
+      co_await comm.axpy(momentum, 1, sum);
+      sum = momentum;
     }
-    co_await comm.apply_as_worker(q.range.first, sum, step);
+    co_await comm.apply(q.range.first, sum, step, rg::role::worker);
   }
 
-  static rg::task<> exchange_sparse(dgc& self, const slice& q, std::uint64_t step, std::uint32_t lane) {
-    rg::comm& comm = self.comm;
-    desk& d = *self.desks[lane];
-    const std::uint64_t k = kept(q, self.sparsity_at(step));
-    const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q), v = self.part(self.v, q);
-    const rg_buffer mine = message(d.messages, self.me(), k);
+  rg::task<> exchange_sparse(const slice& q, std::uint64_t step, std::uint32_t lane) {
+    desk& d = *desks[lane];
+    const std::uint64_t k = kept(q, sparsity_at(step));
+    const rg_buffer g = comm.gradients(q.range), momentum = part(u, q), residual = part(v, q);
+    const rg_buffer mine = message(d.messages, me(), k);
     std::uint64_t begin = comm.now();
-    if (step && step == steps_of(self.p.rampup_begin_step)) { // until now u was the momentum of the sum
-      co_await comm.scale(u, 1.0 / comm.workers());
-      co_await comm.fill(v, 0);
+    if (step && step == steps_of(p.rampup_begin_step)) { // until now u was the momentum of the sum
+      co_await comm.scale(momentum, 1.0 / comm.workers());
+      co_await comm.fill(residual, 0);
     }
-    if (self.p.clip_norm > 0) co_await comm.clip(g, self.p.clip_norm / std::sqrt(static_cast<double>(comm.workers())));
-    co_await comm.accumulate(u, self.m, g, v);
-    co_await comm.top_k(v, indices_in(mine), values_in(mine));
-    co_await comm.fill_at(v, indices_in(mine), 0);
-    co_await comm.fill_at(u, indices_in(mine), 0);
-    self.add_time("encode_seconds", begin);
+    if (p.clip_norm > 0) co_await comm.clip(g, p.clip_norm / std::sqrt(static_cast<double>(comm.workers())));
+    co_await comm.accumulate(momentum, m, g, residual);
+    co_await comm.top_k(residual, indices_in(mine), values_in(mine));
+    co_await comm.fill_at(residual, indices_in(mine), 0);
+    co_await comm.fill_at(momentum, indices_in(mine), 0);
+    add_time("encode_seconds", begin);
 
     begin = comm.now();
     std::uint64_t sums = 0; // elements in the server's answer
-    if (by_servers(self.p)) {
+    if (by_servers(p)) {
       const std::uint32_t server = comm.server_rank(q.server);
-      auto indices = comm.recv(server, d.indices, self.lanes + lane);
-      auto values = comm.recv(server, d.values, self.lanes + lane);
+      auto indices = comm.recv(server, d.indices, lanes + lane);
+      auto values = comm.recv(server, d.values, lanes + lane);
       co_await comm.send(server, mine, lane);
       co_await indices;
       sums = co_await values / sizeof(float);
       comm.record_sum("exchanged_bytes", 2.0 * sizeof(float) * static_cast<double>(k + sums));
     } else {
-      for (const std::uint32_t w : self.members)
-        if (w != self.me()) d.receives[w] = comm.recv(w, message(d.messages, w, k), lane);
-      for (const std::uint32_t w : self.members)
-        if (w != self.me()) d.sends[w] = comm.send(w, mine, lane);
+      for (const std::uint32_t w : members)
+        if (w != me()) d.receives[w] = comm.recv(w, message(d.messages, w, k), lane);
+      for (const std::uint32_t w : members)
+        if (w != me()) d.sends[w] = comm.send(w, mine, lane);
       for (auto& r : d.receives) co_await r;
       for (auto& s : d.sends) co_await s;
-      comm.record_sum("exchanged_bytes", self.compressed_bytes(q, k));
+      comm.record_sum("exchanged_bytes", compressed_bytes(q, k));
     }
-    self.add_time("wire_seconds", begin);
+    add_time("wire_seconds", begin);
 
     begin = comm.now();
     co_await comm.fill(g, 0);
-    if (by_servers(self.p)) {
+    if (by_servers(p)) {
       co_await comm.axpy_at(g, rg::sub(d.indices, 0, sums), 1, rg::sub(d.values, 0, sums));
     } else { // in the order of workers, so that all have the same sum
-      for (const std::uint32_t w : self.members) {
+      for (const std::uint32_t w : members) {
         const rg_buffer theirs = message(d.messages, w, k);
         co_await comm.axpy_at(g, indices_in(theirs), 1, values_in(theirs));
       }
     }
-    self.add_time("decode_seconds", begin);
-    co_await comm.apply_as_worker(q.range.first, g, step);
+    add_time("decode_seconds", begin);
+    co_await comm.apply(q.range.first, g, step, rg::role::worker);
   }
 
-  static rg::task<> serve_lane(dgc& self, std::uint32_t lane) {
-    rg::comm& comm = self.comm;
-    desk& d = *self.desks[lane];
+  rg::task<> serve_lane(std::uint32_t lane) {
+    desk& d = *desks[lane];
     for (std::uint64_t step = 0; !d.mine.empty(); ++step)
       for (const std::size_t i : d.mine) {
-        const slice& q = self.slices[i];
-        const bool sparse = self.sparse(q, step);
-        const std::uint64_t k = sparse ? kept(q, self.sparsity_at(step)) : 0;
+        const slice& q = slices[i];
+        const bool compressed = sparse(q, step);
+        const std::uint64_t k = compressed ? kept(q, sparsity_at(step)) : 0;
         const rg_buffer sum = rg::sub(d.sum, 0, q.range.count);
         bool goodbye = false;
         for (std::uint32_t w = 0; w < comm.workers(); ++w)
-          d.receives[w] = sparse ? comm.recv(w, message(d.served, w, k), lane)
-                          : w    ? comm.recv_add(w, sum, lane)
-                                 : comm.recv(w, sum, lane);
+          d.receives[w] = compressed ? comm.recv(w, message(d.served, w, k), lane)
+                          : w        ? comm.recv_add(w, sum, lane)
+                                     : comm.recv(w, sum, lane);
         for (auto& push : d.receives) goodbye = co_await push == 0 || goodbye;
         if (goodbye) co_return; // all workers train the same number of steps: all finish together
         rg_buffer indices{}, values = sum;
-        if (sparse) {
+        if (compressed) {
           co_await comm.fill(sum, 0);
           for (std::uint32_t w = 0; w < comm.workers(); ++w) {
             const rg_buffer theirs = message(d.served, w, k);
@@ -379,8 +376,8 @@ private:
           values = rg::sub(d.sum_values, 0, found);
         }
         for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-          if (sparse) d.sends[2 * w] = comm.send(w, indices, self.lanes + lane);
-          d.sends[2 * w + 1] = comm.send(w, values, self.lanes + lane);
+          if (compressed) d.sends[2 * w] = comm.send(w, indices, lanes + lane);
+          d.sends[2 * w + 1] = comm.send(w, values, lanes + lane);
         }
         for (auto& s : d.sends) co_await s;
       }

@@ -58,7 +58,7 @@ struct geo_ps {
       : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), adds(p.merge == "add"),
         rows(c, adds, rows_to_servers, rows_to_workers), row_server(c, k, adds, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
-      c.own_as_worker(c.whole());
+      c.own(c.whole(), rg::role::worker);
       if (c.arena().count) old = c.alloc(c.arena().count); // a model may have sparse tables only
       if (c.arena().count) answer = adds ? c.alloc(c.arena().count) : c.weights(c.whole());
       total = c.alloc(2, RG_F64);
@@ -68,7 +68,7 @@ struct geo_ps {
     }
     if (!c.is_server()) return;
     for (std::size_t b = 0; b < cut.buckets(); ++b)
-      if (const auto range = cut.mine(b); range.count) held.push_back({c.own_as_server(range), 0});
+      if (const auto range = cut.mine(b); range.count) held.push_back({c.own(range, rg::role::server), 0});
     const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w)
       customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
@@ -77,7 +77,7 @@ struct geo_ps {
   // ------------------------------------------------------------------------------------------------- worker ---
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
-    running.spawn(train(*this, step));
+    running.spawn(train(step));
     return rows.begin_step(touched);
   }
   // An evaluation reads the worker's own copy.
@@ -87,20 +87,20 @@ struct geo_ps {
     co_await rows.update(step);
     co_await running.join();
     if (comm.deferred()) { // each worker clips by its own norm
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
       if (closes(step))
-        for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
+        for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(b);
     }
     steps = step + 1;
-    if (closes(step)) co_await exchange(*this);
+    if (closes(step)) co_await exchange();
   }
   // Pushes the progress since the last push. Then an empty message tells each server that this worker has finished.
   // Once all workers have, each server sends its final weights, the same to all workers.
   rg::task<> finish() {
     if (steps % k) {
-      for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
-      co_await exchange(*this);
+      for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(b);
+      co_await exchange();
     }
     co_await rows.goodbye();
     for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b, comm.weights(comm.whole()));
@@ -113,8 +113,8 @@ struct geo_ps {
 
   rg::task<> serve() {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-      if (comm.tables()) serving.spawn(geo::row_server::attend(row_server, w));
-      if (!held.empty()) serving.spawn(attend(*this, w));
+      if (comm.tables()) serving.spawn(row_server.attend(w));
+      if (!held.empty()) serving.spawn(attend(w));
     }
     co_await serving.join();
     for (const shard& s : held)
@@ -150,33 +150,31 @@ private:
   bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
 
   // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
-  static rg::task<> train(geo_ps& self, std::uint64_t step) {
-    rg::comm& comm = self.comm;
-    for (std::size_t b = 0; b < self.cut.buckets(); ++b) {
-      const auto range = self.cut.bucket(b);
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      if (step == 0) co_await comm.copy(self.old_of(range), comm.weights(range));
+  rg::task<> train(std::uint64_t step) {
+    for (std::size_t b = 0; b < cut.buckets(); ++b) {
+      const auto range = cut.bucket(b);
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      if (step == 0) co_await comm.copy(old_of(range), comm.weights(range));
       co_await comm.scale(comm.gradients(range), comm.workers());
-      co_await comm.apply_as_worker(range.first, comm.gradients(range), step);
-      if (!comm.deferred() && self.closes(step)) co_await push(self, b);
+      co_await comm.apply(range.first, comm.gradients(range), step, rg::role::worker);
+      if (!comm.deferred() && closes(step)) co_await push(b);
     }
   }
   // The gradient is used up, so the difference is stored in its memory. With "replace" the answer arrives directly in
   // the weights, which this step does not read any more.
-  static rg::task<> push(geo_ps& self, std::size_t b) {
-    rg::comm& comm = self.comm;
-    const auto range = self.cut.bucket(b);
+  rg::task<> push(std::size_t b) {
+    const auto range = cut.bucket(b);
     co_await comm.copy(comm.gradients(range), comm.weights(range));
-    co_await comm.axpy(comm.gradients(range), -1, self.old_of(range));
-    if (self.adds) {
+    co_await comm.axpy(comm.gradients(range), -1, old_of(range));
+    if (adds) {
       co_await comm.scale(comm.gradients(range), 1.0 / comm.workers());
-      co_await comm.axpy(self.old_of(range), 1, comm.gradients(range));
+      co_await comm.axpy(old_of(range), 1, comm.gradients(range));
     }
-    self.pull(b, self.answer);
+    pull(b, answer);
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
-      if (const auto part = self.cut.part(b, s); part.count)
-        self.pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(part), to_servers);
+      if (const auto part = cut.part(b, s); part.count)
+        pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(part), to_servers);
   }
   void pull(std::size_t b, rg_buffer into) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
@@ -184,41 +182,41 @@ private:
         pulls[b * comm.servers() + s] =
             comm.recv(comm.server_rank(s), rg::sub(into, part.first, part.count), to_workers);
   }
-  static rg::task<> exchange(geo_ps& self) {
-    co_await self.rows.exchange();
-    for (auto& p : self.pushes) co_await p;
-    for (auto& p : self.pulls) co_await p;
-    if (!self.old.count) co_return;
-    if (self.adds) { // weights += server - old
-      co_await self.comm.axpy(self.old, -1, self.answer);
-      co_await self.comm.axpy(self.comm.weights(self.comm.whole()), -1, self.old);
+  rg::task<> exchange() {
+    co_await rows.exchange();
+    for (auto& p : pushes) co_await p;
+    for (auto& p : pulls) co_await p;
+    if (!old.count) co_return;
+    if (adds) { // weights += server - old
+      co_await comm.axpy(old, -1, answer);
+      co_await comm.axpy(comm.weights(comm.whole()), -1, old);
     }
-    co_await self.comm.copy(self.old, self.answer);
+    co_await comm.copy(old, answer);
   }
   rg_buffer old_of(rg::span_of_arena range) const { return rg::sub(old, range.first, range.count); }
 
-  static rg::task<> attend(geo_ps& self, std::uint32_t w) {
-    customer& from = *self.customers[w];
-    from.pulled.resize(self.held.size());
-    const std::size_t shards = self.held.size(), slots = from.receives.size();
-    const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, self.held[b].weights.count); };
-    const auto post = [&](std::size_t b) { from.receives[b % slots] = self.comm.recv(w, memory(b), to_servers); };
-    for (std::uint64_t step = self.k - 1;; step += self.k) { // the last step of a period
+  rg::task<> attend(std::uint32_t w) {
+    customer& from = *customers[w];
+    from.pulled.resize(held.size());
+    const std::size_t shards = held.size(), slots = from.receives.size();
+    const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, held[b].weights.count); };
+    const auto post = [&](std::size_t b) { from.receives[b % slots] = comm.recv(w, memory(b), to_servers); };
+    for (std::uint64_t step = k - 1;; step += k) { // the last step of a period
       post(0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
         if (co_await push == 0) { // the worker has finished
-          co_await rg::snapshots::all_sent(from.answers);
+          co_await from.answers.all_sent();
           co_return;
         }
         if (b == 0)
           for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(next);
-        shard& part = self.held[b];
-        self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
-        co_await self.comm.axpy(part.weights, self.adds ? 1.0 : 1.0 / self.comm.workers(), memory(b));
+        shard& part = held[b];
+        comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
+        co_await comm.axpy(part.weights, adds ? 1.0 : 1.0 / comm.workers(), memory(b));
         if (b + slots < shards) post(b + slots);
         from.pulled[b] = ++part.version;
-        co_await rg::snapshots::send(from.answers, self.comm, w, part.weights, to_workers);
+        co_await from.answers.send(comm, w, part.weights, to_workers);
       }
     }
   }

@@ -170,7 +170,7 @@ public:
   }
   // Ends a period: pushes the differences of touched rows to all servers concurrently, and merges their answers.
   rg::task<> exchange() {
-    for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) exchanging_.spawn(exchange_with(*this, s));
+    for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) exchanging_.spawn(exchange_with(s));
     co_await exchanging_.join();
     ++period_;
     for (copy& c : copies_) {
@@ -212,31 +212,29 @@ private:
     return std::span(c.old).subspan(index * row, row);
   }
 
-  static rg::task<> exchange_with(row_worker& self, std::uint32_t server) {
-    rg::comm& comm = self.comm;
+  rg::task<> exchange_with(std::uint32_t server) {
     const std::uint32_t peer = comm.server_rank(server);
-    const chunk& p = self.chunks_[server];
+    const chunk& p = chunks_[server];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      for (std::size_t next = 0; next < self.copies_[t].touched.size();) {
-        const std::uint64_t count = co_await fill(self, t, server, next);
-        if (count) co_await send(comm, peer, p, word::chunk, t, count, self.to_servers_);
+      for (std::size_t next = 0; next < copies_[t].touched.size();) {
+        const std::uint64_t count = co_await fill(t, server, next);
+        if (count) co_await send(comm, peer, p, word::chunk, t, count, to_servers_);
       }
     }
-    co_await send(comm, peer, p, word::end, 0, 0, self.to_servers_);
+    co_await send(comm, peer, p, word::end, 0, 0, to_servers_);
     for (;;) {
-      const received r = co_await receive(comm, peer, p, self.to_workers_);
+      const received r = co_await receive(comm, peer, p, to_workers_);
       if (r.what == word::end) co_return;
-      co_await merge(self, server, r);
+      co_await merge(server, r);
     }
   }
   // Adds (server's value - old value) to own rows; with "replace", old is the current value.
-  static rg::task<> merge(row_worker& self, std::uint32_t server, received r) {
-    rg::comm& comm = self.comm;
+  rg::task<> merge(std::uint32_t server, received r) {
     const std::uint64_t row = comm.table(r.table).row;
-    const rg_buffer old = rg::sub(self.own_[server], 0, r.values.count);
+    const rg_buffer old = rg::sub(own_[server], 0, r.values.count);
     co_await comm.rows_read(r.table, r.numbers, old, rg::role::worker);
-    if (self.adds_) { // for rows that were never seen, the value just read is the old value
-      copy& c = self.copies_[r.table];
+    if (adds_) { // for rows that were never seen, the value just read is the old value
+      copy& c = copies_[r.table];
       const auto numbers = comm.elements<std::int64_t>(r.numbers);
       const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -253,13 +251,12 @@ private:
   // Fills a chunk with the next touched rows of this server, from touched[next] on, and with their differences, and
   // advances `next`. With "add", the differences are divided by the number of workers and added to the old values, as
   // the server will do. Returns the number of rows.
-  static rg::task<std::uint64_t> fill(row_worker& self, std::uint32_t t, std::uint32_t server, std::size_t& next) {
-    rg::comm& comm = self.comm;
-    copy& c = self.copies_[t];
+  rg::task<std::uint64_t> fill(std::uint32_t t, std::uint32_t server, std::size_t& next) {
+    copy& c = copies_[t];
     const rg_table table = comm.table(t);
-    const chunk& p = self.chunks_[server];
+    const chunk& p = chunks_[server];
     const std::uint64_t most = rows_at_once(table);
-    const auto old = comm.elements<float>(rg::sub(self.own_[server], 0, most * table.row));
+    const auto old = comm.elements<float>(rg::sub(own_[server], 0, most * table.row));
     const auto numbers = comm.elements<std::int64_t>(numbers_in(p, most));
     const std::size_t first = next;
     std::uint64_t count = 0;
@@ -273,10 +270,10 @@ private:
     }
     const rg_buffer values = rg::sub(p.values, 0, count * table.row);
     co_await comm.rows_read(t, numbers_in(p, count), values, rg::role::worker);
-    co_await comm.axpy(values, -1, rg::sub(self.own_[server], 0, values.count));
-    if (!self.adds_) co_return count;
+    co_await comm.axpy(values, -1, rg::sub(own_[server], 0, values.count));
+    if (!adds_) co_return count;
     co_await comm.scale(values, 1.0 / comm.workers());
-    co_await comm.axpy(rg::sub(self.own_[server], 0, values.count), 1, values);
+    co_await comm.axpy(rg::sub(own_[server], 0, values.count), 1, values);
     auto from = old.begin();
     for (std::size_t i = first; i < next; ++i) {
       if (c.rows[c.touched[i]] % comm.servers() != server) continue;
@@ -311,24 +308,23 @@ public:
   }
 
   // Receives the periods of worker w, adds its differences and answers, until the worker has finished. Run one for each
-  // worker, on a server, if the model has sparse tables; `self` must outlive it. Records the staleness of each period:
+  // worker, on a server, if the model has sparse tables. Records the staleness of each period:
   // the periods that other workers pushed since the last answer to w.
-  static rg::task<> attend(row_server& self, std::uint32_t w) {
-    rg::comm& comm = self.comm;
-    customer& from = self.customers_[w];
-    for (std::uint64_t step = self.k_ - 1;; step += self.k_) { // the last step of a period
+  rg::task<> attend(std::uint32_t w) {
+    customer& from = customers_[w];
+    for (std::uint64_t step = k_ - 1;; step += k_) { // the last step of a period
       for (;;) {
-        const received r = co_await receive(comm, w, from.memory, self.to_servers_);
-        if (r.what == word::goodbye) co_return self.forget(w);
+        const received r = co_await receive(comm, w, from.memory, to_servers_);
+        if (r.what == word::goodbye) co_return forget(w);
         if (r.what == word::end) break;
-        co_await comm.rows_write(r.table, r.numbers, self.share_, r.values, rg::role::server);
+        co_await comm.rows_write(r.table, r.numbers, share_, r.values, rg::role::server);
         const auto numbers = comm.elements<std::int64_t>(r.numbers);
-        auto& list = self.pushed_[r.table].numbers;
-        list.insert(list.end(), numbers.begin(), numbers.end());
+        auto& pushed = pushed_[r.table].numbers;
+        pushed.insert(pushed.end(), numbers.begin(), numbers.end());
       }
-      comm.record_of_step("staleness", static_cast<std::int64_t>(self.periods_ - from.seen), w, step);
-      from.seen = ++self.periods_;
-      co_await answer(self, w);
+      comm.record_of_step("staleness", static_cast<std::int64_t>(periods_ - from.seen), w, step);
+      from.seen = ++periods_;
+      co_await answer(w);
     }
   }
 
@@ -347,15 +343,14 @@ private:
   };
   static constexpr std::uint64_t gone = std::numeric_limits<std::uint64_t>::max();
 
-  static rg::task<> answer(row_server& self, std::uint32_t w) {
-    rg::comm& comm = self.comm;
-    customer& to = self.customers_[w];
+  rg::task<> answer(std::uint32_t w) {
+    customer& to = customers_[w];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_table table = comm.table(t);
-      const list& l = self.pushed_[t];
+      const list& l = pushed_[t];
       to.rows.assign(l.numbers.begin() + static_cast<std::ptrdiff_t>(to.told[t] - l.first), l.numbers.end());
       to.told[t] = l.first + l.numbers.size();
-      self.forget_what_all_know(t);
+      forget_what_all_know(t);
       std::sort(to.rows.begin(), to.rows.end());
       to.rows.erase(std::unique(to.rows.begin(), to.rows.end()), to.rows.end());
       for (std::uint64_t first = 0; first < to.rows.size();) {
@@ -364,11 +359,11 @@ private:
         std::copy_n(to.rows.begin() + static_cast<std::ptrdiff_t>(first), count,
                     comm.elements<std::int64_t>(numbers).begin());
         co_await comm.rows_read(t, numbers, rg::sub(to.memory.values, 0, count * table.row), rg::role::server);
-        co_await send(comm, w, to.memory, word::chunk, t, count, self.to_workers_);
+        co_await send(comm, w, to.memory, word::chunk, t, count, to_workers_);
         first += count;
       }
     }
-    co_await send(comm, w, to.memory, word::end, 0, 0, self.to_workers_);
+    co_await send(comm, w, to.memory, word::end, 0, 0, to_workers_);
   }
   void forget(std::uint32_t w) {
     std::fill(customers_[w].told.begin(), customers_[w].told.end(), gone);

@@ -33,25 +33,25 @@ struct local_sgd {
         lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())),
         k(static_cast<std::uint64_t>(p.k)), members(c.workers()), total(c.alloc(2, RG_F64)) {
     std::iota(members.begin(), members.end(), 0u);
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
   }
 
   void begin_step(std::uint64_t step) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(train(*this, step, lane));
+    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(train(step, lane));
   }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
 
   rg::task<> end_step(std::uint64_t step) {
     co_await running.join();
     if (comm.deferred()) { // each worker clips by its own norm
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
-      if (closes(step)) co_await average_all(*this);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
+      if (closes(step)) co_await average_all();
     }
     steps = step + 1;
   }
   rg::task<> finish() {
-    if (steps % k) co_await average_all(*this);
+    if (steps % k) co_await average_all();
   }
 
   rg::comm& comm;
@@ -60,31 +60,30 @@ private:
   bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
 
   // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
-  static rg::task<> train(local_sgd& self, std::uint64_t step, std::size_t lane) {
-    rg::comm& comm = self.comm;
-    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      const rg_buffer gradient = comm.gradients(self.buckets[b]);
+  rg::task<> train(std::uint64_t step, std::size_t lane) {
+    for (std::size_t b = lane; b < buckets.size(); b += lanes) {
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      const rg_buffer gradient = comm.gradients(buckets[b]);
       co_await comm.scale(gradient, comm.workers());
-      co_await comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      co_await comm.apply(buckets[b].first, gradient, step, rg::role::worker);
       // This step does not read these weights any more.
-      if (!comm.deferred() && self.closes(step)) co_await average(self, b, lane);
+      if (!comm.deferred() && closes(step)) co_await average(b, lane);
     }
   }
-  static rg::task<> average(local_sgd& self, std::size_t b, std::size_t lane) {
-    if (self.members.size() == 1) co_return;
-    const rg_buffer weights = self.comm.weights(self.buckets[b]);
-    co_await rg::ring_all_reduce(self.comm, self.members, static_cast<std::size_t>(self.comm.cluster().worker), weights,
+  rg::task<> average(std::size_t b, std::size_t lane) {
+    if (members.size() == 1) co_return;
+    const rg_buffer weights = comm.weights(buckets[b]);
+    co_await rg::ring_all_reduce(comm, members, static_cast<std::size_t>(comm.cluster().worker), weights,
                                  static_cast<std::uint32_t>(lane));
-    co_await self.comm.scale(weights, 1.0 / self.comm.workers());
+    co_await comm.scale(weights, 1.0 / comm.workers());
   }
-  static rg::task<> average_lane(local_sgd& self, std::size_t lane) {
-    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) co_await average(self, b, lane);
+  rg::task<> average_lane(std::size_t lane) {
+    for (std::size_t b = lane; b < buckets.size(); b += lanes) co_await average(b, lane);
   }
-  static rg::task<> average_all(local_sgd& self) {
-    for (std::size_t lane = 0; lane < self.lanes; ++lane) self.running.spawn(average_lane(self, lane));
-    co_await self.running.join();
+  rg::task<> average_all() {
+    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(average_lane(lane));
+    co_await running.join();
   }
 
   std::vector<rg::span_of_arena> buckets;

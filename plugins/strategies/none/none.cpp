@@ -17,7 +17,7 @@ struct none {
   static bool talks(const rg::parameters_t<none>&, const rg_cluster&, std::uint32_t, std::uint32_t) { return false; }
 
   none(rg::comm& c, const rg::parameters_t<none>&) : comm(c), total(c.alloc(2, RG_F64)), touched(c.tables()) {
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
     for (std::uint32_t t = 0; t < c.tables(); ++t) c.own_rows(t, rg::role::worker);
   }
 
@@ -36,7 +36,7 @@ struct none {
     for (std::uint64_t first = 0; first < count; first += most) {
       const rg_buffer gradients = comm.gradients({first, std::min(most, count - first)});
       if (comm.workers() > 1) co_await comm.scale(gradients, comm.workers());
-      co_await comm.apply_as_worker(first, gradients, step);
+      co_await comm.apply(first, gradients, step, rg::role::worker);
     }
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_buffer gradients = comm.row_gradients(t, 0, touched[t]);
@@ -44,8 +44,8 @@ struct none {
       co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), gradients, step, rg::role::worker);
     }
     if (comm.deferred()) {
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
     }
   }
 

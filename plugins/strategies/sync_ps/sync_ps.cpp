@@ -76,7 +76,7 @@ struct sync_ps {
     for (std::size_t b = 0; b < cut.buckets(); ++b) {
       const auto range = cut.mine(b);
       rg_buffer weights{};
-      if (range.count) weights = in_place ? c.own_as_worker(range) : c.own_as_server(range);
+      if (range.count) weights = in_place ? c.own(range, rg::role::worker) : c.own(range, rg::role::server);
       parts.push_back({range, weights, rg::sub(sums, in_place ? range.first : at, range.count)});
       at += range.count;
     }
@@ -107,7 +107,7 @@ struct sync_ps {
     if (early) {
       co_await returning.join(); // has ended long ago, except after an error
       comm.weights_from(comm.arena().count);
-      returning.spawn(take_weights(*this));
+      returning.spawn(take_weights());
     }
     for (auto& p : pushes) co_await p;
     if (in_place) co_await served; // the next backward pass overwrites the gradients
@@ -134,28 +134,28 @@ struct sync_ps {
       if (comm.tables() && !co_await server.begin_step()) break;
       if (cut.buckets() && !in_place) post(0);
       // All workers train the same number of steps: all finish together.
-      if (!comm.tables() && !co_await all_pushed(*this, 0)) break;
+      if (!comm.tables() && !co_await all_pushed(0)) break;
       for (std::size_t b = 1; b < std::min(ahead, cut.buckets()) && !in_place; ++b) post(b);
       for (std::size_t b = 0; b < cut.buckets(); ++b) {
-        if (b || comm.tables()) co_await all_pushed(*this, b);
+        if (b || comm.tables()) co_await all_pushed(b);
         if (b + ahead < cut.buckets() && !in_place) post(b + ahead);
         if (!parts[b].range.count) continue;
-        co_await all_sent(*this, b); // sends of the previous step's weights may not have ended
+        co_await all_sent(b); // sends of the previous step's weights may not have ended
         if (in_place)
-          co_await comm.apply_as_worker(parts[b].range.first, parts[b].sum, step);
+          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::worker);
         else
-          co_await comm.apply_as_server(parts[b].range.first, parts[b].sum, step);
+          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::server);
         if (!comm.deferred()) answer(b);
       }
       if (in_place) served.set();
       co_await server.end_step(step);
       if (comm.deferred()) {
-        co_await add_up_norms(*this);
-        co_await comm.commit(total, step, true);
+        co_await add_up_norms();
+        co_await comm.commit(total, step, rg::role::server);
         for (std::size_t b = 0; b < cut.buckets(); ++b) answer(b);
       }
     }
-    for (std::size_t b = 0; b < cut.buckets(); ++b) co_await all_sent(*this, b);
+    for (std::size_t b = 0; b < cut.buckets(); ++b) co_await all_sent(b);
   }
 
   rg::comm& comm;
@@ -170,13 +170,13 @@ private:
   std::uint32_t lane_of(std::size_t b) const { return 2 * b >= cut.buckets() ? needed_first : needed_last; }
 
   // Waits for weights in the order in which the next forward pass needs them.
-  static rg::task<> take_weights(sync_ps& self) {
-    for (std::size_t b = self.cut.buckets(); b-- > 0;) {
-      for (std::uint32_t s = 0; s < self.comm.servers(); ++s) {
-        auto& pull = self.pulls[b * self.comm.servers() + s];
+  rg::task<> take_weights() {
+    for (std::size_t b = cut.buckets(); b-- > 0;) {
+      for (std::uint32_t s = 0; s < comm.servers(); ++s) {
+        auto& pull = pulls[b * comm.servers() + s];
         co_await pull;
       }
-      self.comm.weights_from(self.cut.bucket(b).first);
+      comm.weights_from(cut.bucket(b).first);
     }
   }
 
@@ -191,22 +191,22 @@ private:
                         : comm.recv(w, parts[b].sum, to_servers, wire);
     }
   }
-  static rg::task<bool> all_pushed(sync_ps& self, std::size_t b) {
-    if (self.in_place) {
-      rg::event& posted = self.mine[b];
+  rg::task<bool> all_pushed(std::size_t b) {
+    if (in_place) {
+      rg::event& posted = mine[b];
       co_await posted;
     }
-    bool pushed = !self.leaving;
-    for (std::uint32_t w = 0; w < self.comm.workers() && self.parts[b].range.count; ++w) {
-      if (self.in_place && w == self.comm.rank()) continue;
-      auto& receive = self.receives[b * self.comm.workers() + w];
+    bool pushed = !leaving;
+    for (std::uint32_t w = 0; w < comm.workers() && parts[b].range.count; ++w) {
+      if (in_place && w == comm.rank()) continue;
+      auto& receive = receives[b * comm.workers() + w];
       pushed = co_await receive != 0 && pushed;
     }
     co_return pushed;
   }
-  static rg::task<> all_sent(sync_ps& self, std::size_t b) {
-    for (std::uint32_t w = 0; w < self.comm.workers(); ++w) {
-      auto& send = self.sends[b * self.comm.workers() + w];
+  rg::task<> all_sent(std::size_t b) {
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      auto& send = sends[b * comm.workers() + w];
       co_await send;
     }
   }
@@ -216,17 +216,16 @@ private:
         sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, lane_of(b), wire);
   }
   // Server 0 sums the norms in the order of servers and sends the sum to all servers.
-  static rg::task<> add_up_norms(sync_ps& self) {
-    rg::comm& comm = self.comm;
-    co_await comm.norm(self.total, true);
+  rg::task<> add_up_norms() {
+    co_await comm.norm(total, rg::role::server);
     if (comm.cluster().server == 0) {
       for (std::uint32_t s = 1; s < comm.servers(); ++s)
-        co_await comm.recv_add(comm.server_rank(s), self.total, between_servers);
+        co_await comm.recv_add(comm.server_rank(s), total, between_servers);
       for (std::uint32_t s = 1; s < comm.servers(); ++s)
-        co_await comm.send(comm.server_rank(s), self.total, between_servers);
+        co_await comm.send(comm.server_rank(s), total, between_servers);
     } else {
-      co_await comm.send(comm.server_rank(0), self.total, between_servers);
-      co_await comm.recv(comm.server_rank(0), self.total, between_servers);
+      co_await comm.send(comm.server_rank(0), total, between_servers);
+      co_await comm.recv(comm.server_rank(0), total, between_servers);
     }
   }
 

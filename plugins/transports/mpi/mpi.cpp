@@ -12,7 +12,7 @@
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
-#include <regatta/launcher.h>
+#include <regatta/ext/launcher.h>
 #include <regatta/transport.hpp>
 
 #include <algorithm>
@@ -131,7 +131,7 @@ public:
     const int code = MPI_Isend(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane),
                                messages_, &request);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(code, request, {t.cookie, length(t), t.peer, kind::send});
+    began(code, request, {t.cookie, t.bytes, t.peer, kind::send});
     return RG_OK;
   }
   rg_status recv(const rg_transfer& t) {
@@ -253,14 +253,12 @@ private:
     }
   }
 
-  static std::uint64_t length(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
   std::uint64_t check(const rg_transfer& t) const {
     if (t.peer >= size_ || t.lane >= lanes_ || messages_ == MPI_COMM_NULL)
       throw rg::error(RG_E_OPERATION, "mpi: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
                                           ": there is no connection");
-    if (rg::size_of(t.buffer.type) == 0 || (!t.address && t.buffer.count > 0))
-      throw rg::error(RG_E_OPERATION, "mpi: expected a buffer with bytes and of a known type, got another one");
-    return length(t);
+    if (!t.address && t.bytes > 0) throw rg::error(RG_E_OPERATION, "mpi: the buffer is a ghost, which has no bytes");
+    return t.bytes;
   }
 
   static MPI_Comm communicator_of(std::span<const std::uint32_t> members) {

@@ -90,7 +90,7 @@ ncclComm_t of(communicator c) {
 
 class cuda_medium : public medium {
 public:
-  cuda_medium(std::int32_t device, std::uint32_t shared_by) : device_(device) {
+  cuda_medium(std::int32_t device, std::uint32_t shared_by) : cuda_medium(device) {
     // NCCL takes ranks with different host ids to be on different hosts. It reads this variable once per process.
     if (shared_by) setenv("NCCL_HOSTID", ("regatta-rank-" + std::to_string(shared_by)).c_str(), 1);
     use_device();
@@ -205,6 +205,8 @@ public:
   }
 
 private:
+  // The public constructor delegates to this one, so that the destructor runs if it throws.
+  explicit cuda_medium(std::int32_t device) : device_(device) {}
   void use_device() const { cuda::check(cudaSetDevice(device_), "choosing the device"); }
   // If NCCL rejects a call, ends the group, which would otherwise stay open on this thread.
   static void in_group(ncclResult_t r, const char* what, communicator c) {

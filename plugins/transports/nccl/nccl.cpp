@@ -4,7 +4,7 @@
 // of operations, medium.cpp calls NCCL.
 #include "transport.hpp"
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace {
 
@@ -20,7 +20,8 @@ public:
   nccl_transport(const rg_host* host, const parameters& p)
       : transport([host, share = p.share](std::uint32_t rank) {
           const auto* place =
-              host->extension ? static_cast<const rg_place*>(host->extension(host->context, RG_EXT_PLACE)) : nullptr;
+              host->extension ? static_cast<const rg_arena_memory*>(host->extension(host->context, RG_EXT_ARENA_MEMORY))
+                              : nullptr;
           const std::int32_t device = place ? rg::copy_versioned(*place).device : 0;
           return nccl::open_medium(device, share ? rank + 1 : 0);
         }) {}

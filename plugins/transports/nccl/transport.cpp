@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include <regatta/ext/collectives.h>
+
 namespace nccl {
 namespace {
 
@@ -156,8 +158,8 @@ rg_status transport::post(const rg_transfer& t, kind what) {
                      .peer = t.peer,
                      .group = 0,
                      .address = t.address,
-                     .bytes = t.buffer.count * rg::size_of(t.buffer.type),
-                     .element = rg::size_of(t.buffer.type),
+                     .bytes = t.bytes,
+                     .element = 1,
                      .after = t.after,
                      .cookie = t.cookie});
   return RG_OK;
@@ -173,7 +175,7 @@ rg_status transport::post(const rg_collective& c, kind what) {
                      .peer = c.root,
                      .group = c.group,
                      .address = c.address,
-                     .bytes = c.buffer.count * rg::size_of(c.buffer.type),
+                     .bytes = rg::bytes_of(c.buffer),
                      .element = rg::size_of(c.buffer.type),
                      .after = c.after,
                      .cookie = c.cookie});

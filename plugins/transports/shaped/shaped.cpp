@@ -206,8 +206,7 @@ private:
     connection* c = t.lane < ready_.size() && t.peer < size_ ? by_rank_[t.peer * ready_.size() + t.lane] : nullptr;
     const char* wrong = nullptr;
     if (!c) wrong = "there is no connection";
-    if (rg::size_of(t.buffer.type) == 0) wrong = "the buffer has an unknown type";
-    if (!t.address && t.buffer.count > 0) wrong = "the buffer is a ghost, which has no bytes";
+    if (!t.address && t.bytes > 0) wrong = "the buffer is a ghost, which has no bytes";
     if (wrong)
       throw rg::error(RG_E_OPERATION,
                       "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) + ": " + wrong);
@@ -219,7 +218,7 @@ private:
     operation* o = free_.pop();
     *o = {};
     o->transfer = t;
-    o->length = t.buffer.count * rg::size_of(t.buffer.type);
+    o->length = t.bytes;
     o->queued = true;
     return o;
   }
@@ -360,6 +359,7 @@ private:
     t.buffer.offset += from;
     t.buffer.type = adds ? RG_F32 : RG_U8;
     t.buffer.count = adds ? bytes / sizeof(float) : bytes;
+    t.bytes = bytes;
     return post(t, o);
   }
   rg_status post_header(operation& o) {
@@ -367,6 +367,7 @@ private:
     t.flags = 0;
     t.address = &o.header;
     t.buffer = {.region = 0, .type = RG_U8, .offset = 0, .count = header_bytes};
+    t.bytes = header_bytes;
     return post(t, o);
   }
   rg_status post(rg_transfer& t, operation& o) {

@@ -7,6 +7,7 @@
 #include "peer.hpp"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include <sys/epoll.h>
@@ -21,10 +22,11 @@ public:
   // `peers` must be all connected peers, which outlive this object; later calls ignore them. Throws RG_E_OPERATION.
   int arm(const std::vector<peer*>& peers) {
     if (!epoll_) {
-      epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
-      if (!epoll_) fail_with_errno(RG_E_OPERATION, "cannot watch sockets");
-      watch(wake_up_.get(), nullptr);
-      for (peer* p : peers) watch(p->socket(), p);
+      file_descriptor made(::epoll_create1(EPOLL_CLOEXEC));
+      if (!made) fail_with_errno(RG_E_OPERATION, "cannot watch sockets");
+      watch(made.get(), wake_up_.get(), nullptr);
+      for (peer* p : peers) watch(made.get(), p->socket(), p);
+      epoll_ = std::move(made); // only now: after an error, the next call begins anew
     }
     armed_ = true;
     return epoll_.get();
@@ -58,11 +60,11 @@ public:
 
 private:
   // `p`: whose socket it is; null for the eventfd.
-  void watch(int fd, peer* p) {
+  static void watch(int epoll, int fd, peer* p) {
     epoll_event e{};
     e.events = EPOLLIN | EPOLLRDHUP;
     e.data.ptr = p;
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) fail_with_errno(RG_E_OPERATION, "cannot watch a socket");
+    if (::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) != 0) fail_with_errno(RG_E_OPERATION, "cannot watch a socket");
   }
 
   file_descriptor epoll_;

@@ -9,9 +9,9 @@
 
 namespace shm {
 
-// One thread at a time. Indices count from the front and must be below size(). Calls of push_back() make references
-// invalid; front(), back() and pop_front() require an element. pop_front() does not destroy it: a later push_back()
-// overwrites it.
+// One thread at a time. T needs a default constructor. Indices count from the front and must be below size(). Calls of
+// push_back() make references invalid; front(), back() and pop_front() require an element. pop_front() does not destroy
+// it: a later push_back() overwrites it.
 template <class T> class fifo {
 public:
   bool empty() const noexcept { return size_ == 0; }

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <regatta/ext/authenticate.h>
+
 namespace shm {
 
 namespace {

@@ -21,6 +21,8 @@
 #include <span>
 #include <vector>
 
+#include <regatta/ext/authenticate.h>
+
 namespace shm {
 
 // The result of a handshake: a peer, and the descriptors that it sent.

@@ -43,7 +43,7 @@ struct station {
 
   // Queues a completion for poll().
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes = 0) {
-    completions.push_back({cookie, status, 0, bytes, 0});
+    completions.push_back({.cookie = cookie, .status = status, .bytes = bytes});
   }
   // Tells the engine (rg_host::fail) why an operation failed, because completions carry no text. Does not throw.
   void report(rg_status status, const std::string& text) const { host->fail(host->context, status, text.c_str()); }

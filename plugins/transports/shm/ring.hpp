@@ -75,7 +75,8 @@ public:
 
   // Returns a record with room for `payload` bytes, or null if there is no room according to the tail that was last
   // read. The caller fills total, offset or waits, bytes, kind and payload, then calls publish_with_payload(). Requires
-  // `payload` of at most largest_part().
+  // `payload` of at most largest_part(). If the record does not fit before the end of the ring, publishes a skip record
+  // first, which moves head().
   record* reserve(std::uint64_t payload) noexcept {
     const std::uint64_t bytes = record_bytes(payload);
     const std::uint64_t skipped = at_ + bytes > capacity_ ? capacity_ - at_ : 0;
@@ -107,8 +108,8 @@ public:
   std::uint64_t head() const noexcept { return head_; }
   // Returns the largest payload of one record, in bytes: several such records fit the ring at a time.
   std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }
-  // Asks the consumer to wake this rank when it makes room. Call reserve() once more after it, because room may have
-  // been made in between.
+  // Asks the consumer to wake this rank when it makes room. Call look() and reserve() once more after it: room that was
+  // made before the consumer could see this request wakes nobody.
   void starve() noexcept { state_->producer.starved.store(1); }
   // Whether the consumer asked to be woken by a record; it counts only while the consumer sleeps.
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
@@ -159,7 +160,7 @@ public:
       record* r = reinterpret_cast<record*>(data_ + at_);
       if (r->ready.load() != tail_ + 1) return nullptr;
       if (read_once(r->kind) != static_cast<std::uint16_t>(record_kind::skip)) return r;
-      advance(capacity_ - at_); // the record behind a skip is already there and is passed together with it
+      advance(capacity_ - at_); // the producer learns of it when the record behind the skip is popped
     }
   }
   // Returns whether a payload of this size, behind the header of the record that peek() returned, lies within the ring.

@@ -206,17 +206,14 @@ private:
   };
   destination check(const rg_transfer& t, const char* what) const {
     peer* p = home_.find(t.peer);
-    const std::size_t element = rg::size_of(t.buffer.type);
-    const char* why = !p                                      ? ": they are not connected"
-                      : t.lane >= home_.lanes                 ? " on a lane that does not exist"
-                      : element == 0                          ? " of a type that does not exist"
-                      : t.buffer.count > UINT64_MAX / element ? " of a size above 2^64 bytes"
-                      : !t.address && t.buffer.count > 0      ? " of a buffer without bytes"
-                                                              : nullptr;
+    const char* why = !p                          ? ": they are not connected"
+                      : t.lane >= home_.lanes     ? " on a lane that does not exist"
+                      : !t.address && t.bytes > 0 ? " of a buffer without bytes"
+                                                  : nullptr;
     if (why)
       throw rg::error(RG_E_OPERATION, "shm: rank " + std::to_string(home_.rank) + " cannot " + what + " rank " +
                                           std::to_string(t.peer) + why);
-    return {p, t.buffer.count * element};
+    return {p, t.bytes};
   }
 
   rg_status begin(collective what, const rg_collective& c) {

@@ -28,6 +28,8 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
+#include <regatta/ext/authenticate.h>
+
 namespace tcp {
 namespace {
 

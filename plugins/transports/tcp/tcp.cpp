@@ -85,7 +85,7 @@ public:
 
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
-    const std::uint64_t bytes = bytes_of(t);
+    const std::uint64_t bytes = t.bytes;
     if (bytes > tcp::longest_message)
       throw rg::error(RG_E_OPERATION, "tcp: expected a message below 2^48 bytes, got " + std::to_string(bytes));
     if (c.sends() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
@@ -100,7 +100,7 @@ public:
     if (adds && t.buffer.type != RG_F32)
       throw rg::error(RG_E_OPERATION, "tcp: expected RG_F32 for a receive that adds, got another type");
     if (c.receives() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
-    c.post_receive(t.address, bytes_of(t), adds, t.cookie);
+    c.post_receive(t.address, t.bytes, adds, t.cookie);
     enqueue(c);
     latest_ = &c;
     return RG_OK;
@@ -193,8 +193,6 @@ private:
     std::string why;                // why it is lost; empty: it is not
   };
 
-  static std::uint64_t bytes_of(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
-
   void watch(int fd, std::uint32_t events, connection* c) {
     epoll_event e{};
     e.events = events;
@@ -212,8 +210,7 @@ private:
     connection& c = *p.lanes[t.lane];
     if (!p.why.empty()) throw rg::error(RG_E_PEER, p.why);
     if (c.ended()) throw rg::error(RG_E_PEER, departure(c));
-    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: the buffer has an unknown type");
-    if (!t.address && t.buffer.count > 0)
+    if (!t.address && t.bytes > 0)
       throw rg::error(RG_E_OPERATION, "tcp: the buffer is a ghost, which has no bytes: use a virtual transport");
     return c;
   }

@@ -7,18 +7,33 @@
  * Each component has a kind, an id, a table of parameters and a table of functions. docs/writing-a-plugin.md walks
  * through one component of each kind.
  *
- * These rules hold in every header of abi/:
+ * These rules hold in every header of abi/ and ext/:
  *
  *  - Versions. Every struct that may grow starts with `struct_size`. The side that owns the struct's memory sets it to
  *    its own sizeof. The side that reads the struct zeroes its own copy and copies min(struct_size, its own sizeof)
  *    bytes. A function that fills its caller's struct (`out`) writes at most struct_size bytes and leaves struct_size
- *    as it is. A minor version only appends members. A change that breaks old plugins is a new major version, or a new
- *    extension id; the engine loads only plugins of its own major version. All elements of an array of such structs
- *    have the same struct_size, which is the array's stride.
+ *    as it is. A minor version only appends members, behind the former size of the struct and never into its padding.
+ *    A change that breaks old plugins is a new major version, or a new extension id; the engine loads only plugins of
+ *    its own major version. All elements of an array of such structs have the same struct_size, which is the array's
+ *    stride.
  *  - Functions in tables. Those of rg_model, rg_executor, rg_transport and rg_strategy must be there unless the comment
  *    says that they may be null. In other tables null means "not supported".
- *  - Extensions. Further optional functions are in tables that are looked up by id, e.g. "regatta.collectives/1". A
- *    table is valid as long as the instance, component or host that returned it.
+ *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
+ *    instance, component or host that returned it. Each has a header in regatta/ext/:
+ *
+ *      id                        header                offered by
+ *      regatta.graph/1           ext/graph.h           a model's component: its network as a list of nodes
+ *      regatta.frequencies/1     ext/frequencies.h     a model's component: takes the frequencies of indices
+ *      regatta.device/1          ext/device.h          an executor's component: memory and arithmetic of a device
+ *      regatta.devices/1         ext/device.h          an executor's component: the devices of this machine
+ *      regatta.launcher/1        ext/launcher.h        a transport's component: runs in a launcher's processes only
+ *      regatta.regions/1         ext/regions.h         a transport's instance: registered memory
+ *      regatta.collectives/1     ext/collectives.h     a transport's instance: collectives of its own
+ *      regatta.wait/1            ext/wait.h            a transport's instance: waiting for several at once
+ *      regatta.authenticate/1    ext/authenticate.h    a transport's host: proof that a peer belongs to the run
+ *      regatta.nest/1            ext/nest.h            a transport's host: opens other transports
+ *      regatta.arena_memory/1    ext/device.h          a transport's host: where weights and gradients are
+ *
  *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
  *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No
  *    exception crosses the boundary, in either direction.
@@ -37,6 +52,7 @@
 
 #include <regatta/abi/base.h>
 #include <regatta/abi/model.h>
+#include <regatta/abi/operations.h>
 #include <regatta/abi/strategy.h>
 #include <regatta/abi/transport.h>
 

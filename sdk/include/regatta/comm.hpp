@@ -33,9 +33,9 @@ inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint
   return {whole.first + from, to - from};
 }
 
-// Returns elements [from, from + count) of a buffer, which must have them.
+// Returns elements [from, from + count) of a buffer, which must have them. In a packed type, `from` must be at a byte.
 inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
-  b.offset += from * size_of(b.type);
+  b.offset += bytes_of(b.type, from);
   b.count = count;
   return b;
 }
@@ -57,8 +57,8 @@ private:
   std::uint32_t tables_ = 0;
 };
 
-// A rank that is both worker and server holds shards in both roles; the role selects one.
-enum class role : std::uint32_t { worker = 0, server = RG_OP_AS_SERVER };
+// A rank that is both worker and server owns weights and rows in both roles; an operation names one.
+enum class role : std::uint32_t { worker = RG_ROLE_WORKER, server = RG_ROLE_SERVER };
 
 // Returns the wire type for a parameter `wire`: RG_BF16 for "bf16", RG_F16 for "fp16", else 0 ("fp32": the same type as
 // in memory).
@@ -154,14 +154,19 @@ public:
     check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
     return b;
   }
-  // Make this rank the one that updates these elements, as a worker or as a server. Return where their weights are: a
-  // part of the arena, or on a server separate memory with their initial values. Nothing happens for an empty span. In
-  // each role, owned spans must not overlap.
-  rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
-  rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
+  // Makes this rank the one that updates these elements, in a role. Returns where their weights are: for a worker a part
+  // of the arena, for a server separate memory with their initial values. Nothing happens for an empty span. In each
+  // role, owned spans must not overlap.
+  rg_buffer own(span_of_arena s, role as) {
+    rg_buffer b{};
+    if (!s.count) return b;
+    check(host_->own(host_->context, static_cast<std::uint32_t>(as), s.first, s.count, &b), "own");
+    return b;
+  }
   // Makes this rank the holder of the rows r of table t with r mod shards == shard; once for each table and role.
   void own_rows(std::uint32_t t, role as, std::uint64_t shards = 1, std::uint64_t shard = 0) {
-    check(host_->own_rows ? host_->own_rows(host_->context, as == role::server, t, shards, shard) : RG_E_UNSUPPORTED,
+    check(host_->own_rows ? host_->own_rows(host_->context, static_cast<std::uint32_t>(as), t, shards, shard)
+                          : RG_E_UNSUPPORTED,
           "own_rows");
   }
   // Returns the elements of a buffer in host memory, for the strategy's own code; T is the buffer's type. Throws
@@ -206,26 +211,19 @@ public:
   // receive. `wire`: RG_F16 or RG_BF16 sends fp32 in that type, which must be the same on both sides; 0: the type in
   // memory.
   operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0, std::uint32_t wire = 0) {
-    rg_op op = make(RG_OP_SEND);
-    op.peer = peer;
-    op.lane = lane;
-    op.source = source;
-    op.wire = wire;
-    return submit(op);
+    return transfer(RG_OP_SEND, peer, source, lane, wire, 0);
   }
   operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
-    return receive(peer, target, lane, wire, 0);
+    return transfer(RG_OP_RECV, peer, target, lane, wire, 0);
   }
   // Adds the received elements to `target`, which is RG_F32 or RG_F64.
   operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
-    return receive(peer, target, lane, wire, RG_OP_ADD);
+    return transfer(RG_OP_RECV, peer, target, lane, wire, RG_OP_ADD);
   }
   // Returns whether the transport has this collective; only then may it be called. The collectives below work over a
   // group from split(), in place, and each member's chunk is part_of({0, target.count}, index among the members, number
   // of members). reduce_scatter() leaves the other chunks undefined.
-  bool offers(rg_op_kind kind) const {
-    return host_->struct_size > offsetof(rg_strategy_host, native) && (host_->native >> kind & 1);
-  }
+  bool offers(rg_op_kind kind) const { return host_->offers && host_->offers(host_->context, kind); }
   operation all_reduce(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_REDUCE, group, target, 0); }
   operation reduce_scatter(std::uint32_t group, rg_buffer target) {
     return collective(RG_OP_REDUCE_SCATTER, group, target, 0);
@@ -239,110 +237,160 @@ public:
   // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). Source and
   // target have the same length. fill: target = value; copy, of any type: target = source; axpy: target += a * source;
   // scale: target *= a; clip: scales target down to the Euclidean norm `norm` if its norm is larger and finite.
-  operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
-  operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
-  operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
-  operation scale(rg_buffer target, double a) { return arithmetic(RG_OP_SCALE, target, {}, a); }
-  operation clip(rg_buffer target, double norm) { return arithmetic(RG_OP_CLIP, target, {}, norm); }
+  operation fill(rg_buffer target, double value) { return fill_at(target, {}, value); }
+  operation copy(rg_buffer target, rg_buffer source) {
+    auto op = make<rg_op_copy>(RG_OP_COPY);
+    op.target = target;
+    op.source = source;
+    return submit(op);
+  }
+  operation axpy(rg_buffer target, double a, rg_buffer source) { return axpy_at(target, {}, a, source); }
+  operation scale(rg_buffer target, double a) {
+    auto op = make<rg_op_scale>(RG_OP_SCALE);
+    op.target = target;
+    op.factor = a;
+    return submit(op);
+  }
+  operation clip(rg_buffer target, double norm) {
+    auto op = make<rg_op_clip>(RG_OP_CLIP);
+    op.target = target;
+    op.max_norm = norm;
+    return submit(op);
+  }
   // u = a * u + g, then v += u.
   operation accumulate(rg_buffer u, double a, rg_buffer g, rg_buffer v) {
-    return arithmetic(RG_OP_ACCUMULATE, u, g, a, v);
+    auto op = make<rg_op_accumulate>(RG_OP_ACCUMULATE);
+    op.velocity = u;
+    op.gradient = g;
+    op.sum = v;
+    op.factor = a;
+    return submit(op);
   }
   // Rounds `target` as sending it with wire type `wire` would; 0: does nothing.
   operation round(rg_buffer target, std::uint32_t wire) {
-    if (!wire) return operation();
-    rg_op op = make(RG_OP_CONVERT);
+    if (!wire) return {};
+    auto op = make<rg_op_convert>(RG_OP_CONVERT);
     op.target = op.source = target;
-    op.wire = wire;
+    op.round_to = wire;
     return submit(op);
   }
   // These two change only the elements of `target` that `index` (RG_I32) names: target[index[i]] = value, and
-  // target[index[i]] += a * source[i].
+  // target[index[i]] += a * source[i]. An index without a region: all elements, as fill() and axpy() do.
   operation fill_at(rg_buffer target, rg_buffer index, double value) {
-    return arithmetic(RG_OP_FILL, target, {}, value, index);
+    auto op = make<rg_op_fill>(RG_OP_FILL);
+    op.target = target;
+    op.index = index;
+    op.value = value;
+    return submit(op);
   }
   operation axpy_at(rg_buffer target, rg_buffer index, double a, rg_buffer source) {
-    return arithmetic(RG_OP_AXPY, target, source, a, index);
+    auto op = make<rg_op_axpy>(RG_OP_AXPY);
+    op.target = target;
+    op.source = source;
+    op.index = index;
+    op.factor = a;
+    return submit(op);
   }
   // Writes the values.count elements of `source` with the largest magnitude to `values`, and their indices to `index`
   // (RG_I32, as many), in ascending order of index. `source` has at least as many elements, and at most 2^31 - 1.
   operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
-    return arithmetic(RG_OP_TOP_K, values, source, 0, index);
+    auto op = make<rg_op_top_k>(RG_OP_TOP_K);
+    op.source = source;
+    op.index = index;
+    op.values = values;
+    return submit(op);
   }
   // Writes all elements of `source` (at most 2^31 - 1) with a magnitude above `threshold` to `values`, and their
   // indices to `index` (RG_I32, as long as `values`), in ascending order of index. co_await returns the bytes of the
   // values. More than values.count such elements are an error that ends the run.
   operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
-    return arithmetic(RG_OP_SELECT, values, source, threshold, index);
+    auto op = make<rg_op_select>(RG_OP_SELECT);
+    op.source = source;
+    op.index = index;
+    op.values = values;
+    op.threshold = threshold;
+    return submit(op);
   }
 
   // The optimizer, on elements that this rank owns in the role. `gradient` is the gradient of the arena's elements
   // [first, first + gradient.count); if it is empty, nothing happens. If updates are deferred, it must not change until
   // commit().
-  operation apply_as_worker(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
-    return apply(first, gradient, step, 0);
-  }
-  operation apply_as_server(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
-    return apply(first, gradient, step, RG_OP_AS_SERVER);
+  operation apply(std::uint64_t first, rg_buffer gradient, std::uint64_t step, role as) {
+    if (!gradient.count) return {}; // a model that has sparse tables only has an empty arena
+    auto op = make<rg_op_apply>(RG_OP_APPLY, as);
+    op.step = step;
+    op.first = first;
+    op.gradient = gradient;
+    return submit(op);
   }
   // Writes to `target` (2 x RG_F64) the number of non-finite elements and the sum of squares of the gradients that this
   // rank applied since the last commit.
-  operation norm(rg_buffer target, bool as_server) {
-    rg_op op = make(RG_OP_NORM);
-    op.flags = as_server ? RG_OP_AS_SERVER : 0;
+  operation norm(rg_buffer target, role as) {
+    auto op = make<rg_op_norm>(RG_OP_NORM, as);
     op.target = target;
     return submit(op);
   }
   // Does this rank's deferred updates of this step in one role, or drops them if a gradient is not finite. `total`: the
   // sum of norm() over all ranks that own weights. Every owner calls it once a step if deferred().
-  operation commit(rg_buffer total, std::uint64_t step, bool as_server) {
-    rg_op op = make(RG_OP_COMMIT);
-    op.flags = as_server ? RG_OP_AS_SERVER : 0;
-    op.source = total;
+  operation commit(rg_buffer total, std::uint64_t step, role as) {
+    auto op = make<rg_op_commit>(RG_OP_COMMIT, as);
     op.step = step;
+    op.total = total;
     return submit(op);
   }
 
   // Operations on rows of sparse table t that this rank holds in role `as`; all buffers are in host memory. `numbers`:
-  // n row numbers (RG_I64), each once; values are RG_F32 [n, row]. abi/strategy.h defines them at RG_OP_ROWS_READ.
+  // n row numbers (RG_I64), each once; values are RG_F32 [n, row]. abi/operations.h defines them at RG_OP_ROWS_READ.
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
-    return on_rows(RG_OP_ROWS_READ, t, numbers, target, {}, as, 0, 0);
+    return rows_read(t, numbers, target, as, 0);
   }
   // Provides the model with the weights of the `count` rows of this step, all of them, which this rank holds as a
   // worker. The rows must not change until the model has ended its step. A model that can read rows in place gets their
   // addresses; for others they are copied to the table's window. The strategy must not read the window.
   operation rows_show(std::uint32_t t, std::uint64_t count) {
-    return on_rows(RG_OP_ROWS_READ, t, row_numbers(t, 0, count), row_weights(t, 0, count), {}, role::worker, 0, 0,
-                   RG_OP_SHOW);
+    return rows_read(t, row_numbers(t, 0, count), row_weights(t, 0, count), role::worker, RG_ROWS_FOR_MODEL);
   }
   // Adds `gradients` to the rows' pending gradients, which rows_apply() turns into an update.
   operation rows_add(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, role as) {
-    return on_rows(RG_OP_ROWS_ADD, t, numbers, {}, gradients, as, 0, 0);
+    auto op = make<rg_op_rows_add>(RG_OP_ROWS_ADD, as, t);
+    op.rows = numbers;
+    op.gradients = gradients;
+    return submit(op);
   }
   // Updates all rows that have pending gradients. The second form first adds `gradients`.
-  operation rows_apply(std::uint32_t t, std::uint64_t step, role as) {
-    return on_rows(RG_OP_ROWS_APPLY, t, {}, {}, {}, as, step, 0);
-  }
+  operation rows_apply(std::uint32_t t, std::uint64_t step, role as) { return rows_apply(t, {}, {}, step, as); }
   operation rows_apply(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, std::uint64_t step, role as) {
-    return on_rows(RG_OP_ROWS_APPLY, t, numbers, {}, gradients, as, step, 0);
+    auto op = make<rg_op_rows_apply>(RG_OP_ROWS_APPLY, as, t);
+    op.step = step;
+    op.rows = numbers;
+    op.gradients = gradients;
+    return submit(op);
   }
   // Adds a * source to the rows' weights, without the optimizer.
   operation rows_write(std::uint32_t t, rg_buffer numbers, double a, rg_buffer source, role as) {
-    return on_rows(RG_OP_ROWS_WRITE, t, numbers, {}, source, as, 0, a);
+    auto op = make<rg_op_rows_write>(RG_OP_ROWS_WRITE, as, t);
+    op.rows = numbers;
+    op.values = source;
+    op.factor = a;
+    return submit(op);
   }
   // Copy rows between buffers in host memory; `index` is RG_I64, the others RG_F32. target[i] = source[index[i]] in
   // gather, target[index[i]] = source[i] in scatter. A row has target.count / index.count elements in gather,
   // source.count / index.count in scatter.
   operation gather(rg_buffer target, rg_buffer source, rg_buffer index) {
-    return on_rows(RG_OP_GATHER, 0, index, target, source, role::worker, 0, 0);
+    return copy_rows(RG_OP_GATHER_ROWS, target, source, index);
   }
   operation scatter(rg_buffer target, rg_buffer index, rg_buffer source) {
-    return on_rows(RG_OP_SCATTER, 0, index, target, source, role::worker, 0, 0);
+    return copy_rows(RG_OP_SCATTER_ROWS, source, target, index);
   }
 
   // after() completes `ns` nanoseconds from now. now() returns the time in nanoseconds since a fixed point; both by the
   // virtual clock if there is one.
-  operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
+  operation after(std::uint64_t ns) {
+    auto op = make<rg_op_timer>(RG_OP_TIMER);
+    op.delay_ns = ns;
+    return submit(op);
+  }
   std::uint64_t now() const { return host_->now(host_->context); }
 
   // Returns the optimizer's momentum coefficient, for a strategy with RG_PLAN_MOMENTUM.
@@ -400,67 +448,58 @@ public:
   }
 
 private:
-  rg_op make(std::uint32_t kind) const {
-    rg_op op = blank_;
-    op.kind = kind;
+  template <class Op> static Op make(rg_op_kind kind) {
+    Op op{};
+    op.op.struct_size = sizeof op;
+    op.op.kind = kind;
     return op;
   }
-  operation receive(std::uint32_t peer, rg_buffer target, std::uint32_t lane, std::uint32_t wire, std::uint32_t flags) {
-    rg_op op = make(RG_OP_RECV);
+  template <class Op> static Op make(rg_op_kind kind, role as) {
+    auto op = make<Op>(kind);
+    op.role = static_cast<std::uint32_t>(as);
+    return op;
+  }
+  template <class Op> static Op make(rg_op_kind kind, role as, std::uint32_t table) {
+    auto op = make<Op>(kind, as);
+    op.table = table;
+    return op;
+  }
+  operation transfer(rg_op_kind kind, std::uint32_t peer, rg_buffer buffer, std::uint32_t lane, std::uint32_t wire,
+                     std::uint32_t flags) {
+    auto op = make<rg_op_transfer>(kind);
     op.peer = peer;
     op.lane = lane;
-    op.target = target;
+    op.buffer = buffer;
     op.wire = wire;
     op.flags = flags;
     return submit(op);
   }
-  operation collective(std::uint32_t kind, std::uint32_t group, rg_buffer target, std::uint32_t root) {
-    rg_op op = make(kind);
+  operation collective(rg_op_kind kind, std::uint32_t group, rg_buffer buffer, std::uint32_t root) {
+    auto op = make<rg_op_collective>(kind);
     op.group = group;
-    op.target = target;
-    op.peer = root;
+    op.root = root;
+    op.buffer = buffer;
     return submit(op);
   }
-  operation arithmetic(std::uint32_t kind, rg_buffer target, rg_buffer source, double a, rg_buffer index = {}) {
-    rg_op op = make(kind);
+  operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as, std::uint32_t flags) {
+    auto op = make<rg_op_rows_read>(RG_OP_ROWS_READ, as, t);
+    op.rows = numbers;
     op.target = target;
-    op.source = source;
-    op.index = index;
-    op.a = a;
-    return submit(op);
-  }
-  operation on_rows(std::uint32_t kind, std::uint32_t t, rg_buffer index, rg_buffer target, rg_buffer source, role as,
-                    std::uint64_t step, double a, std::uint32_t flags = 0) {
-    rg_op op = make(kind);
-    op.flags = static_cast<std::uint32_t>(as) | flags;
-    op.table = t;
-    op.index = index;
-    op.target = target;
-    op.source = source;
-    op.step = step;
-    op.a = a;
-    return submit(op);
-  }
-  operation apply(std::uint64_t first, rg_buffer gradient, std::uint64_t step, std::uint32_t flags) {
-    if (!gradient.count) return {}; // a model that has sparse tables only has an empty arena
-    rg_op op = make(RG_OP_APPLY);
     op.flags = flags;
-    op.first = first;
-    op.source = gradient;
-    op.step = step;
     return submit(op);
   }
-  rg_buffer own(std::uint32_t as_server, span_of_arena s) {
-    rg_buffer b{};
-    if (!s.count) return b;
-    check(host_->own(host_->context, as_server, s.first, s.count, &b), "own");
-    return b;
+  operation copy_rows(rg_op_kind kind, rg_buffer rows, rg_buffer table, rg_buffer index) {
+    auto op = make<rg_op_copy_rows>(kind);
+    op.rows = rows;
+    op.table = table;
+    op.index = index;
+    return submit(op);
   }
   static void check(rg_status s, const char* what) {
     if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has reported why; a text here would replace it
     if (s < 0) throw error(s, std::string("the engine refused ") + what);
   }
-  operation submit(rg_op& op) {
+  template <class Op> operation submit(Op& op) {
     detail::operation_record* r = free_;
     if (r) {
       free_ = r->next;
@@ -470,8 +509,8 @@ private:
       r = records_.back().get();
     }
     r->owner = this;
-    op.cookie = reinterpret_cast<std::uintptr_t>(r);
-    const rg_status s = host_->submit(host_->context, &op);
+    op.op.cookie = reinterpret_cast<std::uintptr_t>(r);
+    const rg_status s = host_->submit(host_->context, &op.op);
     if (s == RG_OK) return operation(r);
     recycle(r);
     check(s, "an operation");
@@ -481,8 +520,6 @@ private:
   const rg_strategy_host* host_;
   const rg_cluster* cluster_;
   const rg_arena* arena_;
-  // Copied for every operation: g++ zeroes an rg_op by `rep stos`, which takes longer than the rest of submit().
-  const rg_op blank_ = make_versioned<rg_op>();
   std::vector<std::unique_ptr<detail::operation_record>> records_;
   detail::operation_record* free_ = nullptr;
 };

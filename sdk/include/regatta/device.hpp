@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ layer for executors whose models compute on a device with its own memory. The class below is the device
-// (rg_device of device.h, which says what each function does and in which context it is called). Errors are thrown as
+// (rg_device of ext/device.h, which says what each function does and in which context it is called). Errors are thrown as
 // rg::error:
 //
 //   struct gpu {
@@ -29,7 +29,7 @@
 //   };
 #pragma once
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/plugin.hpp>
 
 #include <concepts>

@@ -56,6 +56,8 @@
 //   sum_of_losses          divides each loss by its own count, and adds them; the metric is that of the first loss.
 #pragma once
 
+#include <regatta/description.hpp>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 #include <cmath>
@@ -68,15 +70,6 @@
 #include <vector>
 
 namespace rg {
-
-using shape = std::vector<std::int64_t>; // of one sample
-
-// Returns the number of elements; 1 for a shape without dimensions.
-inline std::int64_t elements(const shape& s) noexcept {
-  std::int64_t n = 1;
-  for (auto d : s) n *= d;
-  return n;
-}
 
 class network;
 
@@ -118,35 +111,35 @@ public:
   void tokens(value input) { tokens_input_ = input.node() + 1; }
 
   // Inputs must be added before all other nodes. Adds an input of numbers; `dims` is the shape of one sample.
-  value values(std::string name, const shape& dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
-  // Adds an input of one integer per sample, from 0 to range - 1.
-  value index(std::string name, std::int64_t range) {
-    return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, {});
+  value values(std::string name, const shape& dims) {
+    described_.values(name, dims);
+    return input(std::move(name), dims);
   }
+  // Adds an input of one integer per sample, from 0 to range - 1.
+  value index(std::string name, std::int64_t range) { return indices(std::move(name), {}, range); }
   // Adds an input of integers, from 0 to range - 1, of shape `dims` per sample: tokens.
   value indices(std::string name, const shape& dims, std::int64_t range) {
-    return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, dims);
+    described_.indices(name, dims, range);
+    return input(std::move(name), dims);
   }
 
   // Adds a weight and returns its number, by which several nodes can share it. `name` must be unique in the network.
   std::uint32_t weight(std::string name, const shape& dims, const weight_options& options) {
-    auto t = make_versioned<rg_tensor>();
+    const std::uint32_t number = described_.dense(std::move(name), dims);
+    rg_tensor& t = described_.tensor(number);
     t.kind = options.kind;
-    t.name = keep(std::move(name));
-    t.ndim = put(dims, t.shape);
     t.compressible = options.compressible;
     t.decay = options.decay;
     t.lr_scale = options.lr_scale;
     t.init = options.init;
     t.init_a = options.a;
     t.init_b = options.b;
-    tensors_.push_back(t);
-    return static_cast<std::uint32_t>(tensors_.size() - 1);
+    return number;
   }
 
-  // Returns the shape of weight `number`; throws std::out_of_range if there is none.
+  // Returns the shape of weight `number`, which weight() has returned.
   shape weight_dims(std::uint32_t number) const {
-    const rg_tensor& t = tensors_.at(number);
+    const rg_tensor& t = described_.tensors()[number];
     return {t.shape, t.shape + t.ndim};
   }
 
@@ -159,7 +152,12 @@ public:
     n.name = name.empty() ? op + std::to_string(nodes_.size()) : std::move(name);
     for (const auto& v : inputs) n.inputs.push_back(v.node());
     n.weights = std::move(weights);
-    for (const auto& [key, number] : attributes) n.attributes.push_back({key, number});
+    for (const auto& [key, number] : attributes) {
+      auto a = make_versioned<rg_attr>();
+      a.name = key;
+      a.number = number;
+      n.attributes.push_back(a);
+    }
     n.dims = std::move(dims);
     return {*this, static_cast<std::uint32_t>(nodes_.size() - 1)};
   }
@@ -181,16 +179,17 @@ public:
       f.input_count = static_cast<std::uint32_t>(n.inputs.size());
       f.weight_count = static_cast<std::uint32_t>(n.weights.size());
       f.attr_count = static_cast<std::uint32_t>(n.attributes.size());
-      f.ndim = put(n.dims, f.shape);
+      f.ndim = static_cast<std::uint32_t>(n.dims.size());
+      f.shape = n.dims.data();
       flat_.push_back(f);
     }
     graph_ = make_versioned<rg_graph>();
     graph_.nodes = flat_.data();
-    graph_.tensors = tensors_.data();
-    graph_.inputs = inputs_.data();
+    graph_.tensors = described_.tensors().data();
+    graph_.inputs = described_.inputs().data();
     graph_.node_count = static_cast<std::uint32_t>(flat_.size());
-    graph_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-    graph_.input_count = static_cast<std::uint32_t>(inputs_.size());
+    graph_.tensor_count = static_cast<std::uint32_t>(described_.tensors().size());
+    graph_.input_count = static_cast<std::uint32_t>(described_.inputs().size());
     graph_.unit = unit_.c_str();
     graph_.tokens_input = tokens_input_;
     return &graph_;
@@ -205,29 +204,14 @@ private:
     shape dims;
   };
 
-  static std::uint32_t put(const shape& dims, std::int64_t (&out)[RG_MAX_DIMS]) {
-    if (dims.size() > RG_MAX_DIMS) throw error(RG_E_CONFIG, "a shape has at most 6 dimensions");
-    std::copy(dims.begin(), dims.end(), out);
-    return static_cast<std::uint32_t>(dims.size());
-  }
-  const char* keep(std::string text) { return texts_.emplace_back(std::move(text)).c_str(); }
-
-  value input(std::string name, std::uint32_t kind, std::uint32_t type, std::int64_t range, const shape& dims) {
-    if (inputs_.size() != nodes_.size()) throw error(RG_E_CONFIG, name + ": inputs come before all other nodes");
-    auto i = make_versioned<rg_input>();
-    i.kind = kind;
-    i.name = keep(name);
-    i.type = type;
-    i.ndim = put(dims, i.shape);
-    i.range = range;
-    inputs_.push_back(i);
+  value input(std::string name, const shape& dims) {
+    if (described_.inputs().size() != nodes_.size() + 1)
+      throw error(RG_E_CONFIG, name + ": inputs come before all other nodes");
     return node("input", std::move(name), {}, {}, {}, dims);
   }
 
-  std::deque<std::string> texts_; // the names, to which tensors and inputs point
+  description described_;
   std::deque<node_data> nodes_;
-  std::vector<rg_tensor> tensors_;
-  std::vector<rg_input> inputs_;
   std::vector<rg_node> flat_;
   rg_graph graph_{};
   std::string unit_ = "samples";
@@ -428,4 +412,5 @@ inline value sum_of_losses(const std::vector<value>& losses) {
 
 } // namespace rg
 
+#include <regatta/ext/graph.h>
 #include <regatta/layers_sequence.hpp>

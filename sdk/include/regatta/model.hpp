@@ -39,8 +39,9 @@
 // during the call, unless abi/model.h names a longer time.
 #pragma once
 
-#include <regatta/frequencies.h>
+#include <regatta/ext/frequencies.h>
 #include <regatta/layers.hpp>
+#include <regatta/members.hpp>
 #include <regatta/plugin.hpp>
 
 #include <concepts>
@@ -55,27 +56,14 @@
 
 namespace rg {
 
-// Returns a dense tensor, for describe(): not padded, compressible, with full weight decay and learning rate. `name` is
-// kept by pointer: it must be valid as long as the instance. `dims`: at most RG_MAX_DIMS.
-inline rg_tensor dense_tensor(const char* name, const shape& dims) {
-  auto t = make_versioned<rg_tensor>();
-  t.kind = RG_TENSOR_DENSE;
-  t.name = name;
-  t.ndim = static_cast<std::uint32_t>(dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i) t.shape[i] = dims[i];
-  t.compressible = 1;
-  t.decay = t.lr_scale = 1;
-  return t;
-}
-
-// Returns a sparse table of `rows` rows of `row` elements, of which a batch touches at most `max_rows` rows, for
-// describe(). Else as dense_tensor().
-inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
-  auto t = dense_tensor(name, {rows, row});
-  t.kind = RG_TENSOR_ROWS;
-  t.max_rows = max_rows;
-  return t;
-}
+RG_MEMBER_NAME(evaluate)
+RG_MEMBER_NAME(metric)
+RG_MEMBER_NAME(canonical)
+RG_MEMBER_NAME(from_canonical)
+RG_MEMBER_NAME(kernels)
+RG_MEMBER_NAME(rows)
+RG_MEMBER_NAME(count)
+RG_MEMBER_NAME(frequencies)
 
 // Thrown by hooks::need() when the engine wants the step to end at once. step() must let it pass.
 struct step_ended {
@@ -199,6 +187,17 @@ template <class M> constexpr bool check() {
   static_assert(has_canonical<M> == has_from_canonical<M>,
                 "a layout of its own needs both: void canonical(std::uint32_t, const float*, float*) and "
                 "void from_canonical(std::uint32_t, const float*, float*)");
+  RG_OPTIONAL_MEMBER(M, evaluate, has_evaluate<M>, "void evaluate(const rg_batch&, std::span<double> sums)");
+  RG_OPTIONAL_MEMBER(M, metric, has_metric<M>, "double metric(std::span<const double> sums)");
+  RG_OPTIONAL_MEMBER(M, canonical, has_canonical<M>,
+                     "void canonical(std::uint32_t tensor, const float* memory, float* out)");
+  RG_OPTIONAL_MEMBER(M, from_canonical, has_from_canonical<M>,
+                     "void from_canonical(std::uint32_t tensor, const float* canonical, float* memory)");
+  RG_OPTIONAL_MEMBER(M, kernels, has_kernels<M>, "const char* kernels()");
+  RG_OPTIONAL_MEMBER(M, rows, has_rows<M>, "void rows(const rg_batch&, std::span<rg_rows> out)");
+  RG_OPTIONAL_MEMBER(M, count, has_count<M>, "void count(const rg_batch&, std::span<std::uint64_t> counts)");
+  RG_OPTIONAL_MEMBER(M, frequencies, has_frequencies<M>,
+                     "void frequencies(std::uint32_t input, std::span<const double> weights)");
   return true;
 }
 
@@ -294,7 +293,7 @@ template <class M> struct entry {
   }
   static const void* extension([[maybe_unused]] const char* id) noexcept {
     if constexpr (has_frequencies<M>) {
-      static constexpr rg_frequencies table = {sizeof(rg_frequencies), 0, &frequencies};
+      static constexpr rg_frequencies table = {sizeof(rg_frequencies), &frequencies};
       if (std::strcmp(id, RG_EXT_FREQUENCIES) == 0) return &table;
     }
     return nullptr;
@@ -338,7 +337,7 @@ template <class M> struct graph_entry {
   static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
   static const rg_graph* graph(void* self) noexcept { return static_cast<self_type*>(self)->graph; }
 
-  static constexpr rg_graph_source source = {sizeof(rg_graph_source), 0, &create, &destroy, &graph};
+  static constexpr rg_graph_source source = {sizeof(rg_graph_source), &create, &destroy, &graph};
   static constexpr rg_model no_functions = {.struct_size = sizeof(rg_model)};
 
   static const void* extension(const char* id) noexcept {

@@ -14,6 +14,8 @@
 // inner transport has reported the text to the host already.
 #pragma once
 
+#include <regatta/ext/nest.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 #include <cstdint>

@@ -124,18 +124,35 @@ template <class T> const T& at_stride(const T* first, std::size_t i) noexcept {
   return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * first->struct_size);
 }
 
-// Returns the bytes of one element of an rg_type; 0 for an unknown type.
-inline std::size_t size_of(std::uint32_t type) noexcept {
+// Returns the bits of one element of an rg_type; 0 for an unknown type.
+inline std::size_t bits_of(std::uint32_t type) noexcept {
   switch (type) {
-  case RG_F32:
-  case RG_I32: return 4;
-  case RG_F16:
-  case RG_BF16: return 2;
   case RG_F64:
-  case RG_I64: return 8;
-  case RG_U8: return 1;
+  case RG_I64: return 64;
+  case RG_F32:
+  case RG_I32: return 32;
+  case RG_F16:
+  case RG_BF16: return 16;
+  case RG_U8:
+  case RG_I8:
+  case RG_F8_E4M3:
+  case RG_F8_E5M2: return 8;
+  case RG_U4: return 4;
+  case RG_U1: return 1;
   default: return 0;
   }
+}
+// Returns the bytes of one element of an rg_type; 0 for a packed or an unknown type.
+inline std::size_t size_of(std::uint32_t type) noexcept {
+  return bits_of(type) / 8;
+}
+// Returns the bytes of `count` elements, rounded up to whole bytes. Requires a known type, and that they are less than
+// 2^61.
+inline std::uint64_t bytes_of(std::uint32_t type, std::uint64_t count) noexcept {
+  return (count * bits_of(type) + 7) / 8;
+}
+inline std::uint64_t bytes_of(const rg_buffer& b) noexcept {
+  return bytes_of(b.type, b.count);
 }
 
 // Returns the elements of a tensor in memory, including its padding.

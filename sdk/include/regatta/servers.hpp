@@ -23,7 +23,7 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
 class shards {
 public:
   // For the strategy's constructor. Sets the buckets of `c`, each of at most `bytes` bytes over all servers, but at
-  // least 64 for each server. Does not call own_as_server(). Requires at least one server. Throws rg::error
+  // least 64 for each server. Does not call own(). Requires at least one server. Throws rg::error
   // (RG_E_CONFIG) if a model without sparse tables has too few weights for the servers.
   shards(comm& c, std::int64_t bytes)
       : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),
@@ -70,17 +70,17 @@ public:
   }
   // Waits for the next slot, copies `source` (RG_F32) into it and begins to send it; ends before the message has been
   // sent, and `source` may then change. Throws rg::error if the copy, or the message that used the slot before, failed.
-  static task<> send(snapshots& self, comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
-    const std::size_t slot = self.next_++ % self.sends_.size();
-    operation& previous = self.sends_[slot];
+  task<> send(comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
+    const std::size_t slot = next_++ % sends_.size();
+    operation& previous = sends_[slot];
     co_await previous;
-    const rg_buffer copy = sub(self.memory_[slot], 0, source.count);
+    const rg_buffer copy = sub(memory_[slot], 0, source.count);
     co_await comm.copy(copy, source);
-    self.sends_[slot] = comm.send(peer, copy, lane);
+    sends_[slot] = comm.send(peer, copy, lane);
   }
   // Waits until all messages have been sent. Throws rg::error if one failed.
-  static task<> all_sent(snapshots& self) {
-    for (operation& s : self.sends_) co_await s;
+  task<> all_sent() {
+    for (operation& s : sends_) co_await s;
   }
   frame_pool& frames() { return comm_->frames(); }
 

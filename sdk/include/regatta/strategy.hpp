@@ -30,11 +30,23 @@
 #pragma once
 
 #include <regatta/comm.hpp>
+#include <regatta/members.hpp>
 
 #include <array>
 #include <optional>
 
 namespace rg {
+
+RG_MEMBER_NAME(talks)
+RG_MEMBER_NAME(begin_step)
+RG_MEMBER_NAME(on_gradient)
+RG_MEMBER_NAME(pull_rows)
+RG_MEMBER_NAME(serve)
+RG_MEMBER_NAME(finish)
+RG_MEMBER_NAME(on_gradients)
+RG_MEMBER_NAME(on_bucket)
+RG_MEMBER_NAME(finished)
+
 namespace detail {
 
 // An instance of strategy S, to which the `self` of the C functions points.
@@ -78,6 +90,40 @@ template <class S> struct strategy_functions {
       },
       "a strategy needs: rg::task<> end_step(std::uint64_t step)");
 
+  template <class R> static constexpr bool is_activity = std::is_void_v<R> || std::is_same_v<R, task<>>;
+  static constexpr bool begins_with_rows = requires(S s) {
+    requires is_activity<decltype(s.begin_step(std::uint64_t{}, step_rows{}))>;
+  };
+  static constexpr bool begins = begins_with_rows || requires(S s) {
+    requires is_activity<decltype(s.begin_step(std::uint64_t{}))>;
+  };
+  static constexpr bool talks_to = requires(const P& p, const rg_cluster& c) {
+    { S::talks(p, c, std::uint32_t{}, std::uint32_t{}) } -> std::convertible_to<bool>;
+  };
+  static constexpr bool pulls_rows = requires(S s) {
+    { s.pull_rows(step_rows{}) } -> std::same_as<task<>>;
+  };
+  static constexpr bool hears_gradients = requires(S s) {
+    { s.on_gradient(std::uint64_t{}, std::uint32_t{}) } -> std::same_as<void>;
+  };
+  static constexpr bool serves = requires(S s) {
+    { s.serve() } -> std::same_as<task<>>;
+  };
+  static constexpr bool finishes = requires(S s) {
+    { s.finish() } -> std::same_as<task<>>;
+  };
+  RG_OPTIONAL_MEMBER(S, talks, talks_to,
+                     "static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b)");
+  RG_OPTIONAL_MEMBER(S, begin_step, begins,
+                     "void or rg::task<> begin_step(std::uint64_t step), or with rg::step_rows as second argument");
+  RG_OPTIONAL_MEMBER(S, on_gradient, hears_gradients, "void on_gradient(std::uint64_t step, std::uint32_t bucket)");
+  RG_OPTIONAL_MEMBER(S, pull_rows, pulls_rows, "rg::task<> pull_rows(rg::step_rows rows)");
+  RG_OPTIONAL_MEMBER(S, serve, serves, "rg::task<> serve()");
+  RG_OPTIONAL_MEMBER(S, finish, finishes, "rg::task<> finish()");
+  RG_MISSPELT_MEMBER(S, on_gradients, "on_gradient");
+  RG_MISSPELT_MEMBER(S, on_bucket, "on_gradient");
+  RG_MISSPELT_MEMBER(S, finished, "finish");
+
   static instance& of(void* self) { return *static_cast<instance*>(self); }
   static const rg_host* host_of(void* self) { return of(self).comm.host()->host; }
 
@@ -89,7 +135,7 @@ template <class S> struct strategy_functions {
     });
   }
   static std::uint32_t talks(const rg_value* values, const rg_cluster* cluster, std::uint32_t a, std::uint32_t b) {
-    if constexpr (requires { &S::talks; }) {
+    if constexpr (talks_to) {
       bool yes = true;
       fence(nullptr, [&] { yes = S::talks(read_parameters<S>(values), copy_versioned(*cluster), a, b); });
       return yes;
@@ -105,8 +151,6 @@ template <class S> struct strategy_functions {
     });
   }
   static void destroy(void* self) { delete &of(self); }
-  static constexpr bool begins_with_rows = requires(S s) { s.begin_step(std::uint64_t{}, step_rows{}); };
-  static constexpr bool begins = begins_with_rows || requires(S s) { s.begin_step(std::uint64_t{}); };
 
   static rg_status begin_step(void* self, std::uint64_t step, const rg_rows* rows, std::uint32_t tables,
                               std::uint64_t activity) {
@@ -160,10 +204,10 @@ template <class S> struct strategy_functions {
       t.end_step = end_step;
       t.completed = completed;
       if constexpr (begins) t.begin_step = begin_step;
-      if constexpr (requires(S s) { s.pull_rows(step_rows{}); }) t.pull_rows = pull_rows;
-      if constexpr (requires(S s) { s.on_gradient(std::uint64_t{}, std::uint32_t{}); }) t.on_gradient = on_gradient;
-      if constexpr (requires(S s) { s.serve(); }) t.serve = serve;
-      if constexpr (requires(S s) { s.finish(); }) t.finish = finish;
+      if constexpr (pulls_rows) t.pull_rows = pull_rows;
+      if constexpr (hears_gradients) t.on_gradient = on_gradient;
+      if constexpr (serves) t.serve = serve;
+      if constexpr (finishes) t.finish = finish;
       return t;
     }();
     return &functions;

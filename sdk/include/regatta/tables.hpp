@@ -279,7 +279,7 @@ public:
   // goodbye instead, false: all train for the same number of steps. Requires sparse tables.
   task<bool> begin_step() {
     stay_ = true;
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) answering_.spawn(answer_one(*this, w));
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) answering_.spawn(answer_one(w));
     co_await answering_.join();
     co_return stay_;
   }
@@ -332,9 +332,9 @@ private:
     }
     return p.slices;
   }
-  static task<> answer_one(table_server& self, std::uint32_t w) {
-    const bool stays = co_await self.answer(w);
-    self.stay_ = self.stay_ && stays;
+  task<> answer_one(std::uint32_t w) {
+    const bool stays = co_await answer(w);
+    stay_ = stay_ && stays;
   }
 
   std::uint32_t to_servers_, to_workers_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Coroutines of one logical thread: a task runs when it is awaited or spawned, and resumes when the operation that it
-// awaits has ended. It needs no locks, threads or clock. Frames are allocated from the pool of the coroutine's first
-// argument (a frame_pool_user, or an object with a member `comm` that is one), so that a step allocates nothing.
+// awaits has ended. It needs no locks, threads or clock. The frame of a member function is allocated from the pool of
+// its object, that of another coroutine from the pool of its first argument, so that a step allocates nothing. The
+// object is a frame_pool_user, or has a public member `comm` that is one; else the frame comes from the heap.
 #pragma once
 
 #include <coroutine>

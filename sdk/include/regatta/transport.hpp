@@ -42,6 +42,10 @@
 // the call. Class members that are missing but required fail to compile, with a message that names them.
 #pragma once
 
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
+#include <regatta/ext/wait.h>
+#include <regatta/members.hpp>
 #include <regatta/plugin.hpp>
 
 #include <concepts>
@@ -52,6 +56,19 @@
 #include <type_traits>
 
 namespace rg {
+
+RG_MEMBER_NAME(now)
+RG_MEMBER_NAME(allocate)
+RG_MEMBER_NAME(add)
+RG_MEMBER_NAME(remove)
+RG_MEMBER_NAME(split)
+RG_MEMBER_NAME(all_reduce)
+RG_MEMBER_NAME(reduce_scatter)
+RG_MEMBER_NAME(all_gather)
+RG_MEMBER_NAME(broadcast)
+RG_MEMBER_NAME(offers)
+RG_MEMBER_NAME(arm)
+RG_MEMBER_NAME(extension)
 
 namespace detail::transports {
 
@@ -180,6 +197,20 @@ template <class T> constexpr bool check() {
   static_assert(has_split<T> == has_all_reduce<T>,
                 "collectives need both: std::uint32_t split(std::span<const std::uint32_t>) and "
                 "rg_status all_reduce(const rg_collective&)");
+  RG_OPTIONAL_MEMBER(T, now, has_now<T>, "std::uint64_t now()");
+  RG_OPTIONAL_MEMBER(T, allocate, has_allocate<T>,
+                     "void* allocate(rg_region, std::uint64_t bytes, std::uint32_t memory)");
+  RG_OPTIONAL_MEMBER(T, add, has_add<T>,
+                     "void add(rg_region, void* address, std::uint64_t bytes, std::uint32_t memory)");
+  RG_OPTIONAL_MEMBER(T, remove, has_remove<T>, "void remove(rg_region) noexcept");
+  RG_OPTIONAL_MEMBER(T, split, has_split<T>, "std::uint32_t split(std::span<const std::uint32_t> members)");
+  RG_OPTIONAL_MEMBER(T, all_reduce, has_all_reduce<T>, "rg_status all_reduce(const rg_collective&)");
+  RG_OPTIONAL_MEMBER(T, reduce_scatter, has_reduce_scatter<T>, "rg_status reduce_scatter(const rg_collective&)");
+  RG_OPTIONAL_MEMBER(T, all_gather, has_all_gather<T>, "rg_status all_gather(const rg_collective&)");
+  RG_OPTIONAL_MEMBER(T, broadcast, has_broadcast<T>, "rg_status broadcast(const rg_collective&)");
+  RG_OPTIONAL_MEMBER(T, offers, has_offers<T>, "bool offers(rg_op_kind collective) const");
+  RG_OPTIONAL_MEMBER(T, arm, has_arm<T>, "rg_status arm(std::int32_t& descriptor)");
+  RG_OPTIONAL_MEMBER(T, extension, has_extension<T>, "const void* extension(const char* id)");
   return true;
 }
 

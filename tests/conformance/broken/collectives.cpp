@@ -8,6 +8,8 @@
 #include <map>
 #include <vector>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 enum class kind { all_reduce, reduce_scatter, all_gather, broadcast };
@@ -133,6 +135,7 @@ private:
           t.peer = c.members[m];
           t.lane = lane_;
           t.buffer = {0, RG_U8, 0, c.bytes()};
+          t.bytes = c.bytes();
           t.address = c.buffers[sends ? self : m].data();
           t.cookie = inner | ++last_part_;
           parts_[t.cookie] = number;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <thread>
 
+#include <regatta/ext/authenticate.h>
+
 namespace {
 
 // Defect: authenticates with a constant instead of the run's secret.
@@ -22,7 +24,7 @@ struct own_secret {
     return RG_OK;
   }
   static constexpr rg_authenticate known_to_all = {
-      .struct_size = sizeof(rg_authenticate), .reserved = 0, .context = nullptr, .mac = &mac};
+      .struct_size = sizeof(rg_authenticate), .context = nullptr, .mac = &mac};
   rg_host host;
 };
 struct trusts_everybody : private own_secret, unix_transport {

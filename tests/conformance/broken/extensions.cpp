@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 // Defect: adds in order of arrival, not of posting.
@@ -23,7 +25,7 @@ struct adds_on_arrival : unix_transport {
     if (!(t.flags & RG_TRANSFER_ADD)) return unix_transport::recv(t);
     auto& [target, came] = adding_[t.cookie];
     target = static_cast<std::byte*>(t.address);
-    came.resize(t.buffer.count * rg::size_of(t.buffer.type));
+    came.resize(t.bytes);
     rg_transfer aside = t;
     aside.address = came.data();
     return unix_transport::recv(aside);
@@ -84,7 +86,7 @@ struct copies_last : adds_on_arrival {
     if (t.flags & RG_TRANSFER_ADD) return adds_on_arrival::recv(t);
     copy& c = copies_[t.cookie];
     c.target = static_cast<std::byte*>(t.address);
-    c.came.resize(t.buffer.count * rg::size_of(t.buffer.type));
+    c.came.resize(t.bytes);
     rg_transfer aside = t;
     aside.address = c.came.data();
     return unix_transport::recv(aside);
@@ -152,6 +154,7 @@ struct cuts_floats : unix_transport {
   static rg_transfer as_halves(rg_transfer t, std::vector<std::uint16_t>& half) {
     t.address = half.data();
     t.buffer.type = RG_BF16;
+    t.bytes = half.size() * sizeof(std::uint16_t);
     return t;
   }
   std::map<std::uint64_t, std::vector<std::uint16_t>> halves_; // by cookie

@@ -33,7 +33,7 @@ struct fails_at_once {
 
   fails_at_once(rg::comm& c, const parameters& p) : comm(c), p_(p), some_(c.alloc(16)) {
     if (!comm.is_worker()) return;
-    comm.own_as_worker(comm.whole());
+    comm.own(comm.whole(), rg::role::worker);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::worker);
   }
   rg::task<> begin_step(std::uint64_t step, rg::step_rows rows) {
@@ -42,7 +42,7 @@ struct fails_at_once {
   }
   rg::task<> end_step(std::uint64_t step) {
     if (fails("end_step", step)) co_await fail();
-    co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
+    co_await comm.apply(0, comm.gradients(comm.whole()), step, rg::role::worker);
   }
   rg::task<> serve() {
     if (fails("serve", 0)) co_await fail();
@@ -78,7 +78,7 @@ struct reads_no_status {
   struct parameters {};
   static rg_plan plan(const parameters&, const rg_cluster&) { return with_flags(RG_PLAN_SYNCHRONOUS); }
   reads_no_status(rg::comm& c, const parameters&) : comm(c), copy_(c.alloc(c.arena().count)) {
-    comm.own_as_worker(comm.whole());
+    comm.own(comm.whole(), rg::role::worker);
   }
   rg::task<> end_step(std::uint64_t step) {
     const rg_buffer mine = comm.gradients(comm.whole());
@@ -89,7 +89,7 @@ struct reads_no_status {
     co_await comm.recv(peer, copy_);
     co_await comm.after(1'000'000); // the send is over by now
     co_await comm.axpy(mine, 1, copy_);
-    co_await comm.apply_as_worker(0, mine, step);
+    co_await comm.apply(0, mine, step, rg::role::worker);
   }
   rg::comm& comm;
 
@@ -101,7 +101,7 @@ private:
 template <bool moves> struct silent {
   struct parameters {};
   static rg_plan plan(const parameters&, const rg_cluster&) { return with_flags(RG_PLAN_SYNCHRONOUS); }
-  silent(rg::comm& c, const parameters&) : comm(c) { comm.own_as_worker(comm.whole()); }
+  silent(rg::comm& c, const parameters&) : comm(c) { comm.own(comm.whole(), rg::role::worker); }
   rg::task<> end_step(std::uint64_t) {
     if (moves) co_await comm.scale(comm.weights(comm.whole()), 0.99);
   }
@@ -118,7 +118,7 @@ struct writes_outside {
                      .one_of("behind", "before", "padding"));
   static rg_plan plan(const parameters&, const rg_cluster&) { return with_flags(RG_PLAN_SYNCHRONOUS | RG_PLAN_BYTES); }
   writes_outside(rg::comm& c, const parameters& p) : comm(c), p_(p), own_(c.alloc(100)) {
-    comm.own_as_worker(comm.whole());
+    comm.own(comm.whole(), rg::role::worker);
   }
   rg::task<> end_step(std::uint64_t step) {
     if (p_.where == "padding") {
@@ -132,7 +132,7 @@ struct writes_outside {
       float* const data = comm.template pointer<float>(own_);
       data[p_.where == "behind" ? 103 : -1] = 1;
     }
-    co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
+    co_await comm.apply(0, comm.gradients(comm.whole()), step, rg::role::worker);
   }
   rg::comm& comm;
 

@@ -3,7 +3,7 @@
 // Transports that run only among processes of a launcher (regatta.launcher/1): a sound one, and one with a defect.
 #include "unix.hpp"
 
-#include <regatta/launcher.h>
+#include <regatta/ext/launcher.h>
 
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 struct launched_and_short : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(rg_transfer t) {
-    if (t.buffer.type == RG_U8 && t.buffer.count > 4096) --t.buffer.count;
+    if (t.buffer.type == RG_U8 && t.bytes > 4096) --t.bytes;
     return unix_transport::send(t);
   }
 };

@@ -20,13 +20,15 @@ struct misuses : linear_regression {
     std::int64_t features = 32;
     std::string how = "nothing";
     std::int64_t step = 0;
+    bool early = false;
   };
   static constexpr auto fields =
       rg::fields(rg::field("features", &parameters::features, "numbers that a sample has"),
                  rg::field("how", &parameters::how, "the rule that is broken")
                      .one_of("nothing", "ready_99", "need_99", "backwards", "first_only", "never_ready", "behind_bias",
                              "behind_weight", "before_bias", "behind_state", "nan_gradient", "nan_loss"),
-                 rg::field("step", &parameters::step, "first step that breaks it"));
+                 rg::field("step", &parameters::step, "first step that breaks it"),
+                 rg::field("early", &parameters::early, "calls ready() before the last micro-batch, too"));
 
   misuses(const rg_host* host, const parameters& p, const rg_model_setup& setup)
       : linear_regression(host, {p.features}, setup), p_(p) {}
@@ -35,8 +37,8 @@ struct misuses : linear_regression {
     rg_model_info info = linear_regression::describe();
     if (p_.how != "behind_state") return info;
     tensors_.assign(info.tensors, info.tensors + info.tensor_count);
-    tensors_.push_back(rg::dense_tensor("mean", {5}));
-    tensors_.back().kind = RG_TENSOR_STATE;
+    extra_.state("mean", {5});
+    tensors_.push_back(extra_.tensors().front());
     info.tensors = tensors_.data();
     info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
     return info;
@@ -60,6 +62,7 @@ struct misuses : linear_regression {
     if (p_.how == "behind_state") state_[5] = 1;
     if (p_.how == "nan_gradient") weight_[2] = std::numeric_limits<float>::quiet_NaN();
     if (p_.how == "nan_loss") result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+    if (!last && p_.early) hooks.ready(0);
     if (!last || p_.how == "never_ready") return result;
     if (p_.how == "first_only") {
       hooks.ready(0);
@@ -73,6 +76,7 @@ struct misuses : linear_regression {
 
 private:
   parameters p_;
+  rg::description extra_;
   std::vector<rg_tensor> tensors_; // with a state behind those of the example
   float *bias_ = nullptr, *weight_ = nullptr, *state_ = nullptr;
 };

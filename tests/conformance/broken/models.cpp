@@ -177,15 +177,8 @@ struct counts_rows : opened {
   rg_model_info describe() {
     rg_model_info info = linear_regression::describe();
     all_.assign(info.tensors, info.tensors + info.tensor_count);
-    auto table = rg::make_versioned<rg_tensor>();
-    table.kind = RG_TENSOR_ROWS;
-    table.name = "table";
-    table.ndim = 2;
-    table.shape[0] = 100;
-    table.shape[1] = 4;
-    table.max_rows = 8;
-    table.decay = table.lr_scale = 1;
-    all_.push_back(table);
+    extra_.table("table", 100, 4, 8);
+    all_.push_back(extra_.tensors().front());
     info.tensors = all_.data();
     info.tensor_count = static_cast<std::uint32_t>(all_.size());
     return info;
@@ -194,6 +187,7 @@ struct counts_rows : opened {
     if (tensor + 1 < all_.size()) return linear_regression::init(tensor, rows, seed, out);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(i);
   }
+  rg::description extra_;
   std::vector<rg_tensor> all_;
 };
 

@@ -34,11 +34,11 @@ template <class Defect> struct star {
   star(rg::comm& c, const parameters&)
       : comm(c), buckets(c.make_buckets(256)), ready(buckets.size()), total(c.alloc(2, RG_F64)), spare(c.alloc(1)),
         tables(c, 2) {
-    comm.own_as_worker(comm.whole());
+    comm.own(comm.whole(), rg::role::worker);
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows rows) {
-    running.spawn(sum_all(*this, step));
+    running.spawn(sum_all(step));
     for (std::uint32_t t = 0; t < comm.tables(); ++t) touched[t] = rows[t].size();
     return Defect::keeps_rows ? tables.pull_rows(rows) : tables.begin_step(rows);
   }
@@ -46,7 +46,7 @@ template <class Defect> struct star {
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
   rg::task<> end_step(std::uint64_t step) {
     if (Defect::sleeps) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    if (Defect::leaves_a_receive && step == 0 && comm.workers() > 1) waiting.spawn(wait_for_ever(*this));
+    if (Defect::leaves_a_receive && step == 0 && comm.workers() > 1) waiting.spawn(wait_for_ever());
     for (std::uint32_t t = 0; t < comm.tables() && Defect::keeps_rows; ++t)
       co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), comm.row_gradients(t, 0, touched[t]), step,
                                rg::role::worker);
@@ -57,29 +57,29 @@ template <class Defect> struct star {
       if (comm.rank() == 0) co_await comm.recv(1, spare, 2);
     }
     if (comm.deferred()) {
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
     }
   }
 
   rg::comm& comm;
 
 private:
-  static rg::task<> wait_for_ever(star& self) { co_await self.comm.recv(self.comm.rank() ? 0 : 1, self.spare, 1); }
+  rg::task<> wait_for_ever() { co_await comm.recv(comm.rank() ? 0 : 1, spare, 1); }
 
-  static rg::task<> sum_all(star& self, std::uint64_t step) {
-    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      if (Defect::forgets_last_bucket && b + 1 == self.buckets.size()) break;
-      const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      const bool left_out = (Defect::sums_the_first && self.buckets[b].first >= 65536) ||
-                            (Defect::vectors_only && self.has_matrix(self.buckets[b]));
-      if (!left_out) co_await sum(self, gradient);
-      if (Defect::looks_at_bytes) self.seen += *self.comm.template pointer<float>(gradient);
-      if (Defect::steps_back) co_await self.comm.scale(gradient, -1);
-      if (Defect::drifts) co_await self.comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
-      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+  rg::task<> sum_all(std::uint64_t step) {
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      if (Defect::forgets_last_bucket && b + 1 == buckets.size()) break;
+      const rg_buffer gradient = comm.gradients(buckets[b]);
+      const bool left_out =
+          (Defect::sums_the_first && buckets[b].first >= 65536) || (Defect::vectors_only && has_matrix(buckets[b]));
+      if (!left_out) co_await sum(gradient);
+      if (Defect::looks_at_bytes) seen += *comm.template pointer<float>(gradient);
+      if (Defect::steps_back) co_await comm.scale(gradient, -1);
+      if (Defect::drifts) co_await comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
+      co_await comm.apply(buckets[b].first, gradient, step, rg::role::worker);
     }
   }
   bool has_matrix(rg::span_of_arena s) const {
@@ -90,14 +90,14 @@ private:
     }
     return false;
   }
-  static rg::task<> sum(star& self, rg_buffer gradient) {
-    const std::uint32_t n = self.comm.workers();
-    if (self.comm.rank() == 0) {
-      for (std::uint32_t w = 1; w < n; ++w) co_await self.comm.recv_add(w, gradient);
-      for (std::uint32_t w = 1; w < n && !Defect::keeps_the_sum; ++w) co_await self.comm.send(w, gradient);
+  rg::task<> sum(rg_buffer gradient) {
+    const std::uint32_t n = comm.workers();
+    if (comm.rank() == 0) {
+      for (std::uint32_t w = 1; w < n; ++w) co_await comm.recv_add(w, gradient);
+      for (std::uint32_t w = 1; w < n && !Defect::keeps_the_sum; ++w) co_await comm.send(w, gradient);
     } else {
-      co_await self.comm.send(0, gradient);
-      if (!Defect::keeps_the_sum) co_await self.comm.recv(0, gradient);
+      co_await comm.send(0, gradient);
+      if (!Defect::keeps_the_sum) co_await comm.recv(0, gradient);
     }
   }
   std::vector<rg::span_of_arena> buckets;

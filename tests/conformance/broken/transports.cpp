@@ -64,7 +64,7 @@ struct drops_at_close : completes_early {
   using completes_early::completes_early;
   rg_status send(const rg_transfer& t) {
     const auto* const first = static_cast<const std::byte*>(t.address);
-    copies_.emplace_back(first, first + t.buffer.count * rg::size_of(t.buffer.type));
+    copies_.emplace_back(first, first + t.bytes);
     rg_transfer copy = t;
     copy.address = copies_.back().data();
     return completes_early::send(copy);
@@ -76,7 +76,7 @@ struct drops_at_close : completes_early {
 struct overstates : unix_transport {
   using unix_transport::unix_transport;
   rg_status recv(const rg_transfer& t) {
-    posted_[t.cookie] = t.buffer.count * rg::size_of(t.buffer.type);
+    posted_[t.cookie] = t.bytes;
     return unix_transport::recv(t);
   }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -117,8 +117,17 @@ struct loses_last_byte : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
     rg_transfer less = t;
-    if (less.buffer.count > 4096 && less.buffer.type == RG_U8) --less.buffer.count;
+    if (less.bytes > 4096 && less.buffer.type == RG_U8) --less.bytes;
     return unix_transport::send(less);
+  }
+};
+
+// Defect: computes the length of a message from the types that it knows.
+struct knows_few_types : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    if (t.buffer.type > RG_U8) throw rg::error(RG_E_OPERATION, "unknown type");
+    return unix_transport::send(t);
   }
 };
 
@@ -211,7 +220,7 @@ struct counts_in_31_bits : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
     rg_transfer less = t;
-    less.buffer.count &= 0x7fffffff;
+    less.bytes &= 0x7fffffff;
     return unix_transport::send(less);
   }
 };
@@ -306,6 +315,7 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<takes_anything>("takes_anything", "broken: accepts what it cannot send"),
           rg::transport<cancels_everybody>("cancels_everybody", "broken: cancels all for one"),
           rg::transport<loses_last_byte>("loses_last_byte", "broken: long messages arrive a byte shorter"),
+          rg::transport<knows_few_types>("knows_few_types", "broken: refuses types of elements that it does not know"),
           rg::transport<spins>("spins", "broken: uses a core while it waits"),
           rg::transport<counts_in_31_bits>("counts_in_31_bits", "broken: two GiB are nothing"),
           rg::transport<one_way_at_a_time>("one_way_at_a_time", "broken: does not receive while it sends"),

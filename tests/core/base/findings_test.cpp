@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/findings.hpp"
 
-#include "base/exit_code.hpp"
+#include "base/failure.hpp"
 
 #include <string>
 

@@ -101,7 +101,7 @@ TEST_CASE("names that are no keys") {
   CHECK(after_model("[trian]\nbatch = 3\n") == "f.toml:3:2: error: trian: no such key, did you mean \"train\"?");
   CHECK(after_model("[train]\nzzz = 3\n") ==
         "f.toml:4:1: error: train.zzz: no such key; [train] has batch, batch_unit, scaling, accumulate, precision, "
-        "emulate, device, kernels, graphs, debug");
+        "emulate, device, executor, kernels, graphs, debug");
   CHECK(complaint("workers = 3\n" + mlp) ==
         "f.toml:1:1: error: workers: no such key, did you mean \"cluster.workers\"?");
   CHECK(after_model("[train]\nworkers = 3\n") ==
@@ -337,6 +337,9 @@ TEST_CASE("keys that make no difference are named") {
   CHECK(notices("[train]\ngraphs = true\ndebug = \"sync\"\n") ==
         "f.toml:4:1: notice: train.graphs has no effect with train.device = \"cpu\"\n"
         "f.toml:5:1: notice: train.debug has no effect with train.device = \"cpu\"\n");
+  // Each deciding key is named with the values that decide, not with those of cases that another key decides.
+  CHECK(notices("[train]\ngraphs = true\ndebug = \"sync\"\n[sweep]\n\"train.device\" = [\"cpu\", \"cuda\"]\n") ==
+        "f.toml:4:1: notice: train.graphs has no effect with train.device = \"cpu\" or train.debug = \"sync\"\n");
   // A resolved file, which holds the defaults, gives none.
   CHECK(load(resolved_toml(load(mlp + "[optimizer]\nplugin = \"sgd\"\n").cases[0])).notices.empty());
 }

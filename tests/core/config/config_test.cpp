@@ -2,7 +2,7 @@
 #include "config_catalogue.hpp"
 #include "json.hpp"
 
-#include "config/schema_text.hpp"
+#include "config/load.hpp"
 #include "experiment/schema.hpp"
 
 #include <string>

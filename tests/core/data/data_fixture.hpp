@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -31,8 +32,9 @@ inline rg_input values(const char* name, std::uint32_t type, std::initializer_li
   in.kind = RG_INPUT_VALUES;
   in.name = name;
   in.type = type;
+  static std::deque<std::vector<std::int64_t>> shapes; // what the inputs of all tests point to
   in.ndim = static_cast<std::uint32_t>(shape.size());
-  std::ranges::copy(shape, in.shape);
+  in.shape = shapes.emplace_back(shape).data();
   return in;
 }
 inline rg_input index(const char* name, std::uint32_t type, std::initializer_list<std::int64_t> shape,

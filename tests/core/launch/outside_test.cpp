@@ -86,6 +86,19 @@ TEST_CASE("a rank that is gone leaves no answer of the others unread") {
   CHECK(ranks.outcome(2) == 3);
 }
 
+TEST_CASE("steps of two Slurm jobs have different names") {
+  const auto name_of = [](const char* job, const char* step) {
+    ::setenv("SLURM_JOB_ID", job, 1);
+    ::setenv("SLURM_STEP_ID", step, 1);
+    return find_launcher_process().value().job;
+  };
+  for (const char* other : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) ::unsetenv(other);
+  ::setenv("SLURM_PROCID", "0", 1);
+  ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  CHECK(name_of("1", "23") != name_of("12", "3"));
+  for (const char* mine : {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"}) ::unsetenv(mine);
+}
+
 TEST_CASE("signals do not end the wait for ranks") {
   struct sigaction counting {};
   struct sigaction before {};

@@ -78,11 +78,11 @@ TEST_CASE("a strategy that mistakes a device's memory for the host's is refused,
   for (const json& on_cpu : results(s, experiment, options)) CHECK(on_cpu.at("status") == "ok");
   const outcome o = program(s, "run x.toml --progress never --format json --out on-device " + options + on_device);
   const json all = parsed(o.out).at("results");
-  const std::vector<std::string> expected = {"an operation names both the host's memory and a device's",
-                                             "an operation names both the host's memory and a device's",
+  const std::vector<std::string> expected = {"copy: names both the host's memory and a device's",
+                                             "axpy: names both the host's memory and a device's",
                                              "operations on rows are in the host's memory only",
                                              "apply: the gradient is not where the weights are",
-                                             "norm, commit: not where the weights are",
+                                             "norm: the norm is not where the weights are",
                                              "the strategy sends to its own rank from a device's memory to the host's",
                                              "the engine refused pointer"};
   REQUIRE(all.size() == expected.size() + 1);

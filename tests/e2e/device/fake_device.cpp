@@ -62,7 +62,7 @@ public:
     gpu_.add(streams_.at(stream), [=] { std::memcpy(to, from, bytes); });
   }
   void work(std::uint32_t stream, const rg_work& work) {
-    if (work.kind == RG_OP_GATHER || work.kind == RG_OP_SCATTER)
+    if (work.kind == RG_OP_GATHER_ROWS || work.kind == RG_OP_SCATTER_ROWS)
       throw rg::error(RG_E_UNSUPPORTED, "the fake device gathers and scatters nothing");
     const rg_update update = work.update ? *work.update : rg_update{};
     gpu_.add(streams_.at(stream), [this, work = rg_work(work), update]() mutable {

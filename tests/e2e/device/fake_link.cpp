@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
 namespace fake {
@@ -37,6 +38,7 @@ std::uint32_t link::split(std::span<const std::uint32_t> members) {
 rg_status link::post(const rg_collective& c, kind what) {
   auto t = rg::make_versioned<rg_transfer>();
   t.buffer = c.buffer;
+  t.bytes = rg::bytes_of(c.buffer);
   t.address = c.address;
   t.after = c.after;
   t.cookie = c.cookie;
@@ -106,6 +108,7 @@ void link::collective(const operation& o) {
     m.transfer.peer = peer;
     m.transfer.address = begin + part.first * size;
     m.transfer.buffer.count = part.count;
+    m.transfer.bytes = part.count * size;
     messages.push_back(m);
   };
   for (std::uint32_t r = 0; r < size_; ++r) {
@@ -134,7 +137,7 @@ std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_c
     });
     const rg_fence fence = gpu_.record(stream_);
     for (const operation& o : posted_) {
-      const std::uint64_t bytes = o.transfer.buffer.count * rg::size_of(o.transfer.buffer.type);
+      const std::uint64_t bytes = o.transfer.bytes;
       finished_.push_back({.cookie = o.transfer.cookie, .status = RG_OK, .bytes = bytes, .fence = fence});
     }
     posted_.clear();

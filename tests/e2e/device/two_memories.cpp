@@ -20,7 +20,7 @@ struct two_memories {
   two_memories(rg::comm& c, const parameters& p)
       : comm(c), what(p.what), here(c.alloc_on_host(16)), there(c.alloc(16)), total(c.alloc_on_host(2, RG_F64)),
         numbers(c.alloc(16, RG_I64)) {
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
   }
 
   void begin_step(std::uint64_t) {}
@@ -28,8 +28,8 @@ struct two_memories {
     if (what == "copy") co_await comm.copy(there, here);
     if (what == "add") co_await comm.axpy(here, 1, there);
     if (what == "rows") co_await comm.gather(there, there, numbers);
-    if (what == "apply") co_await comm.apply_as_worker(0, here, step);
-    if (what == "norm") co_await comm.norm(total, false);
+    if (what == "apply") co_await comm.apply(0, here, step, rg::role::worker);
+    if (what == "norm") co_await comm.norm(total, rg::role::worker);
     if (what == "across") co_await comm.send(comm.rank() ^ 1, here);
     if (what == "look") comm.elements<float>(there)[0] = 1;
     if (what == "to_oneself") {
@@ -37,7 +37,7 @@ struct two_memories {
       co_await comm.recv(comm.rank(), there);
       co_await out;
     }
-    co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
+    co_await comm.apply(0, comm.gradients(comm.whole()), step, rg::role::worker);
   }
 
   rg::comm& comm;

@@ -115,9 +115,9 @@ struct hanging_strategy {
     plan.lanes = 2;
     return plan;
   }
-  hanging_strategy(rg::comm& c, const parameters& p) : comm(c), at(p.at) { comm.own_as_worker(comm.whole()); }
+  hanging_strategy(rg::comm& c, const parameters& p) : comm(c), at(p.at) { comm.own(comm.whole(), rg::role::worker); }
   rg::task<> end_step(std::uint64_t step) {
-    co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
+    co_await comm.apply(0, comm.gradients(comm.whole()), step, rg::role::worker);
     if (at == "never" || step != 1 || comm.rank() != 1) co_return;
     if (at == "poll") co_await comm.after(1'000'000);
     if (at == "return" || at == "poll") sleep_for_ever();

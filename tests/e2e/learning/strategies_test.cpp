@@ -164,7 +164,8 @@ TEST_CASE("what a strategy cannot do with this optimiser is refused before anyth
   }
 }
 
-// No time is looked at, but how many steps the slow one has done when the other is through.
+// No time is looked at, but how many steps the slow one has done when the other is through. The batch is large, so that
+// a step computes for longer than it exchanges.
 TEST_CASE("a straggler: nobody waits for it under async_ps, everybody does under allreduce") {
   const temporary_folder s;
   const std::string text = R"(
@@ -174,11 +175,12 @@ hidden = [16]
 [data]
 source = "random"
 [train]
+batch = 512
 kernels = "fixed"
 [cluster]
 workers = 2
 servers = 1
-straggler = { rank = 1, factor = 8.0 }
+straggler = { rank = 1, factor = 16.0 }
 [measure]
 warmup = 2
 steps = 60
@@ -196,7 +198,9 @@ k = 5
   CHECK(steps(0, 0) == 60);
   CHECK(steps(0, 1) == 60);
   CHECK(steps(1, 0) == 60);
-  CHECK(steps(1, 1) < 30);
+  // A fast worker that waited would leave at most one step open. On a busy machine the exchange, which is as slow for
+  // both, takes most of a step, so the slow one can do far more than a 16th.
+  CHECK(steps(1, 1) < 50);
   // Of the steps that count, and of no other: when the fast worker is through, the slow one's pushes miss nothing.
   const auto staleness = [&](std::size_t k) -> const json& { return all.at(k).at("strategy").at("staleness"); };
   const auto pushes = [&](std::size_t k) {
@@ -256,6 +260,14 @@ bucket = 4096
   }
 }
 
+// The least ratio of wait to communication under a straggler. A sanitizer makes the exchange itself slow, and does not make
+// the straggler's sleep longer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double least_ratio = 0.5;
+#else
+constexpr double least_ratio = 2;
+#endif
+
 // Two workers have the same work, and one of them sleeps 10 times as long as it computes: the other one waits for it under
 // every strategy. Bytes are few, so communication is mostly the delay that a busy machine adds. The batch is large because
 // the first step, with its compilation, is followed by such a sleep, too: a long step with a small factor costs less time
@@ -281,7 +293,7 @@ steps = 4
 repeats = 1
 baseline = false
 )";
-  const auto check = [&](const std::string& options, double at_least = 2) {
+  const auto check = [&](const std::string& options, double at_least = least_ratio) {
     CAPTURE(options);
     const json all = results(s, text, options);
     REQUIRE(all.size() == 1);

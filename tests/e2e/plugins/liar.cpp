@@ -19,6 +19,7 @@ struct liar {
   std::string mistake;
   rg_tensor tensors[2];
   rg_input input;
+  std::int64_t shapes[3][2]; // of the tensors, of the input
   float* gradients[2];
 };
 
@@ -65,20 +66,24 @@ rg_status describe(void* self, rg_model_info* info) {
     t.struct_size = sizeof t;
     t.kind = RG_TENSOR_DENSE;
     t.ndim = 1;
-    t.shape[0] = 16;
+    std::int64_t* const shape = m.shapes[&t - m.tensors];
+    shape[0] = 16;
+    t.shape = shape;
     t.decay = t.lr_scale = 1;
   }
   m.tensors[0].name = "weight";
   m.tensors[1].name = x == "tensor name twice" ? "weight" : x == "tensor name null" ? nullptr : "bias";
   rg_tensor& t = m.tensors[1];
+  std::int64_t* const shape = m.shapes[1];
   const bool several = x == "several"; // of the next three
-  if (x == "ndim" || several) t.ndim = 7;
-  if (x == "shape zero") t.shape[0] = 0;
-  if (x == "shape negative") t.shape[0] = -5;
+  if (x == "ndim" || several) t.ndim = 9;
+  if (x == "shape zero") shape[0] = 0;
+  if (x == "shape negative") shape[0] = -5;
   if (x == "overflow") {
     t.ndim = 2;
-    t.shape[0] = t.shape[1] = std::int64_t{1} << 32;
+    shape[0] = shape[1] = std::int64_t{1} << 32;
   }
+  if (x == "shape null") t.shape = nullptr;
   if (x == "kind") t.kind = 9;
   if (x == "storage") t.storage = 3;
   if (x == "max_rows") {
@@ -91,7 +96,8 @@ rg_status describe(void* self, rg_model_info* info) {
   m.input.name = x == "input name null" ? nullptr : "x";
   m.input.type = RG_F32;
   m.input.ndim = x == "input ndim" ? 99 : 1;
-  m.input.shape[0] = x == "input shape" || several ? 0 : 4;
+  m.shapes[2][0] = x == "input shape" || several ? 0 : 4;
+  m.input.shape = m.shapes[2];
   info->tensors = x == "tensors null" ? nullptr : m.tensors;
   info->tensor_count = x == "tensor count" ? 4000000000U : 2;
   info->inputs = &m.input;

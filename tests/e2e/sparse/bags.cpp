@@ -29,32 +29,20 @@ public:
 
   bags(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : p_(p), row_(static_cast<std::size_t>(p.row)), words_(static_cast<std::size_t>(p.words)) {
-    if (p.bias) tensors_.push_back(rg::dense_tensor("bias", {p.row}));
-    table_ = static_cast<std::uint32_t>(tensors_.size());
-    tensors_.push_back(p.sparse ? rg::table_tensor("table", p.vocabulary, p.row,
-                                                   std::min(static_cast<std::uint64_t>(p.vocabulary),
-                                                            setup.batch * static_cast<std::uint64_t>(p.words)))
-                                : rg::dense_tensor("table", {p.vocabulary, p.row}));
-    input_ = rg::make_versioned<rg_input>();
-    input_.kind = RG_INPUT_INDEX;
-    input_.name = "words";
-    input_.type = RG_I32;
-    input_.ndim = 1;
-    input_.shape[0] = p.words;
-    input_.range = p.vocabulary;
+    if (p.bias) described_.dense("bias", {p.row});
+    const std::uint64_t touched = setup.batch * static_cast<std::uint64_t>(p.words);
+    table_ = p.sparse ? described_.table("table", p.vocabulary, p.row,
+                                         std::min(static_cast<std::uint64_t>(p.vocabulary), touched))
+                      : described_.dense("table", {p.vocabulary, p.row});
+    described_.indices("words", {p.words}, p.vocabulary);
   }
 
   rg_model_info describe() {
-    rg_model_info info{};
-    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-    info.tensors = tensors_.data();
-    info.inputs = &input_;
-    info.input_count = 1;
+    rg_model_info info = described_.info();
     info.metric_sums = 2;
     info.metric = "distance";
     info.unit = "bags";
     info.tokens_input = 1;
-    info.layout = "canonical";
     return info;
   }
 
@@ -105,8 +93,8 @@ public:
       for (std::size_t d = 0; d < row_ && p_.bias; ++d) bias_gradient_[d] += scale * error[d];
     }
     if (b.flags & RG_BATCH_LAST)
-      for (std::uint32_t t = 0; t < tensors_.size(); ++t)
-        if (tensors_[t].kind == RG_TENSOR_DENSE) hooks.ready(t);
+      for (std::uint32_t t = 0; t < described_.tensors().size(); ++t)
+        if (described_.tensors()[t].kind == RG_TENSOR_DENSE) hooks.ready(t);
     return {.loss_sum = loss, .count = b.samples};
   }
   void evaluate(const rg_batch& b, std::span<double> sums) {
@@ -143,8 +131,7 @@ private:
   parameters p_;
   std::size_t row_, words_;
   std::uint32_t table_;
-  std::vector<rg_tensor> tensors_;
-  rg_input input_;
+  rg::description described_;
   float *bias_ = nullptr, *bias_gradient_ = nullptr, *weights_ = nullptr, *gradients_ = nullptr;
   std::vector<std::uint64_t> touched_;
 };

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 
 namespace {

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 
 namespace {
@@ -197,6 +199,21 @@ TEST_CASE("indices out of range are refused with their place") {
   b.inputs[2][1] = -1;
   CHECK_THROWS_WITH(e.step(b),
                     "sample 0 of step 3 has -1 at position 1 of labels, which must be less than 11 and not negative");
+}
+
+TEST_CASE("numbers out of range in padding samples do not end an evaluation") {
+  rg::network net;
+  build_masked(net);
+  // The checks of this mode run the reference on the whole batch.
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 4, .debug = RG_DEBUG_NONE});
+  e.start(1);
+  auto b = make_batch(*net.graph(), 4, 1);
+  const auto expected = e.evaluate(b, 3);
+  for (auto& input : b.inputs)
+    for (std::size_t i = input.size() / 4 * 3; i < input.size(); ++i) input[i] = 1e9;
+  CHECK(e.evaluate(b, 3) == expected);
+  b.inputs[0][2 * length] = 1e9; // in a sample that counts
+  CHECK_THROWS_WITH(e.evaluate(b, 3), doctest::Contains("sample 2 of step"));
 }
 
 TEST_CASE("layers for sequences that do not fit are refused while the network is built") {

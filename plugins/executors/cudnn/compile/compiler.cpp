@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <regatta/ext/graph.h>
+
 namespace cudnn {
 namespace {
 

@@ -10,6 +10,8 @@
 #include <map>
 #include <optional>
 
+#include <regatta/ext/graph.h>
+
 namespace cudnn {
 
 using executors::node;

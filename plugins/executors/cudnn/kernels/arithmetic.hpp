@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for the operations of strategies and optimizers, as rg_work in regatta/device.h defines them. The conventions
+// Kernels for the operations of strategies and optimizers, as rg_work in regatta/ext/device.h defines them. The conventions
 // of elementwise.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled without fused
 // multiply-add, so results are bit-identical to the host's except for the order of sums.
 #pragma once
@@ -8,7 +8,7 @@
 #include "kernels/dtype.hpp"
 
 #include <cuda_runtime_api.h>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace cudnn::kernels {
 

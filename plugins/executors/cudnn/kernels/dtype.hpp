@@ -37,7 +37,7 @@ REGATTA_EVERYWHERE inline float to_float(__half x) {
 REGATTA_EVERYWHERE inline float to_float(__nv_bfloat16 x) {
   return __bfloat162float(x);
 }
-// Stores x, rounded to nearest even; with `add`, stores the sum of *at and x, rounded once.
+// Stores x, rounded to nearest even; with `add`, stores the fp32 sum of *at and x, rounded to nearest even.
 REGATTA_EVERYWHERE inline void put(float* at, float x, bool add = false) {
   *at = add ? *at + x : x;
 }
@@ -48,7 +48,7 @@ REGATTA_EVERYWHERE inline void put(__nv_bfloat16* at, float x, bool add = false)
   *at = __float2bfloat16_rn(add ? __bfloat162float(*at) + x : x);
 }
 
-// Calls f with a null pointer to the C++ type of n.
+// Calls f with a null pointer to the C++ type of n. f returns void.
 template <class F> void by_type(dtype n, const F& f) {
   switch (n) {
   case dtype::f32: return f(static_cast<float*>(nullptr));

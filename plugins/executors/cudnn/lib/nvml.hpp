@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace cudnn {
 

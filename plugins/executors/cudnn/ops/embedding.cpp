@@ -61,11 +61,11 @@ void token_embedding::prepare(device& d) {
 void token_embedding::vary(const run& r) {
   const value& in = *inputs_[0].from;
   const auto* indices = executors::checked_indices(r.batch, static_cast<std::size_t>(in.input), in.name, in.elements(),
-                                                   batch, static_cast<std::size_t>(table_->info.shape[0]));
+                                                   r.samples(), static_cast<std::size_t>(table_->info.shape[0]));
   if (r.training) grouped_.vary(indices, ids());
 }
 
-void token_embedding::forward(device& d, const run&) {
+void token_embedding::forward(device& d, const run& r) {
   const kernels::gather_args g{.table = table_->data,
                                .ids = inputs_[0].from->indices(),
                                .size = features(*output_),
@@ -73,7 +73,8 @@ void token_embedding::forward(device& d, const run&) {
                                .first = sinusoids_ ? codes_.get() : nullptr,
                                .second = position_table_ ? position_table_->data : nullptr,
                                .period = positions(*output_)};
-  kernels::gather(d.stream, d.computes.type, g, y(), ids());
+  // The ids of padding samples may be no rows.
+  kernels::gather(d.stream, d.computes.type, g, y(), r.samples() * positions(*output_));
 }
 
 void token_embedding::backward(device& d, const run& r) {

@@ -169,10 +169,10 @@ void engine_device::work(std::uint32_t stream, const rg_work& w) {
     break;
   case RG_OP_TOP_K:
   case RG_OP_SELECT: select(l, w); break;
-  case RG_OP_GATHER: // w.count: elements of the source
+  case RG_OP_GATHER_ROWS: // w.count: elements of the source
     kernels::gather_rows(l.stream, y, x, rows, w.index_count, w.row, w.row ? w.count / w.row : 0);
     break;
-  case RG_OP_SCATTER:
+  case RG_OP_SCATTER_ROWS:
     kernels::scatter_rows(l.stream, y, x, rows, w.index_count, w.row, w.row ? w.count / w.row : 0, add);
     break;
   default: unsupported(("operation of kind " + std::to_string(w.kind)).c_str());

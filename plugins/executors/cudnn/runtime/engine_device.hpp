@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The public functions
-// have the contracts, and the contexts, of the members of rg_device (regatta/device.h) with the same names; the
+// have the contracts, and the contexts, of the members of rg_device (regatta/ext/device.h) with the same names; the
 // constructor that of open(), the destructor that of close(). They report failures as rg::error.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 
 namespace cudnn {
 

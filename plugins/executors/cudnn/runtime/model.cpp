@@ -13,7 +13,8 @@
 #include <numeric>
 #include <utility>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
+#include <regatta/ext/graph.h>
 
 namespace cudnn {
 namespace {

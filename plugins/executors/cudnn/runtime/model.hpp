@@ -19,6 +19,8 @@
 #include <array>
 #include <optional>
 
+#include <regatta/ext/graph.h>
+
 namespace cudnn {
 
 class model {

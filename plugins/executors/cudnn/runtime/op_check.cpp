@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <regatta/ext/graph.h>
+
 namespace cudnn {
 
 struct op_check::subject {

@@ -12,6 +12,8 @@
 #include <map>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace cudnn {
 
 // [compute] The functions may wait until the device's stream is idle; after_...() always do. They throw rg::error with

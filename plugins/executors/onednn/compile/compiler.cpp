@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <regatta/ext/graph.h>
+
 namespace onednn {
 namespace {
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace onednn {
 
 using executors::node;

@@ -21,9 +21,9 @@ template <class T> struct map_pass {
   T* y = nullptr;
 };
 
-// dx = dy * f'(x) for `rows` rows of `columns` elements; in all arrays rows are `stride` elements apart. Adds dx to
-// sums[column] unless `sums` is null. Only gelu reads x, only relu and tanh read y: the other one may be null. dx may
-// be dy.
+// dx = dy * f'(x) for `rows` rows of `columns` elements; in all arrays rows are `stride` elements apart. Adds dx,
+// before it is rounded to T, to sums[column] unless `sums` is null. Only gelu reads x, only relu and tanh read y: the
+// other one may be null. dx may be dy.
 template <class T> struct map_gradient_pass {
   std::size_t rows = 0, columns = 0, stride = 0;
   const T *x = nullptr, *y = nullptr, *dy = nullptr;
@@ -46,7 +46,7 @@ struct elementwise_kernels {
     else
       return half_maps;
   }
-  // y += x. For bf16, `count` is rounded up to whole blocks of lanes, which must exist in memory.
+  // y += x. add_halves() rounds `count` up to a multiple of kernel_table::lanes; x and y must have that many elements.
   void (*add)(float* y, const float* x, std::size_t count);
   void (*add_halves)(bf16* y, const bf16* x, std::size_t count);
   void (*widen)(float* y, const bf16* x, std::size_t count);  // y = x, exact

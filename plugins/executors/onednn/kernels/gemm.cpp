@@ -31,6 +31,9 @@ desc desc_of(const matrix& m, bool half) {
 gemm::gemm(const device& dev, const matrix& a, const matrix& b, const matrix& c, const gemm_options& o)
     : shape_a_(a), shape_b_(b), shape_c_(c), options_(o) {
   if (!o.half && !o.half_result && (misread(a) || misread(b) || misread(c))) options_.sgemm = true;
+  if (options_.sgemm && c.transposed) // dnnl_sgemm writes rows only
+    throw dnnl::error(dnnl_unimplemented,
+                      "a GEMM with a transposed result needs matmul, which would write wrong elements");
   if (options_.sgemm) {
     runs_ = "gemm dnnl_sgemm";
     return;

@@ -32,7 +32,7 @@ class gemm {
 public:
   gemm() = default; // must be assigned to before run()
   // Builds the kernel. In fp32 it uses dnnl_sgemm if o.sgemm is set, or if matmul would misread an operand
-  // (primitives.hpp). Throws dnnl::error if oneDNN has no kernel.
+  // (primitives.hpp). Throws dnnl::error if oneDNN has no kernel, or if only dnnl_sgemm is right and c is transposed.
   gemm(const device& dev, const matrix& a, const matrix& b, const matrix& c, const gemm_options& o);
   const std::string& runs() const { return runs_; } // algorithm and implementation, "matmul brg:avx512_core_bf16"
   std::size_t scratch_bytes() const { return scratch_; }

@@ -36,9 +36,11 @@ void token_embedding::plan(memory_plan& m) {
 }
 
 void token_embedding::forward(run& r) {
-  indices_ = checked_indices(r, *inputs_[0].from, batch_, rows());
+  const std::size_t samples = executors::valid_samples(*r.batch);
+  indices_ = checked_indices(r, *inputs_[0].from, samples, rows());
   const std::size_t length = output_->positions(), size = output_->features();
-  parallel(dev_, batch_, [&](std::size_t s) {
+  std::fill_n(output_->data + samples * length * size, (batch_ - samples) * length * size, 0.0F);
+  parallel(dev_, samples, [&](std::size_t s) {
     for (std::size_t t = 0; t < length; ++t) {
       const auto row = static_cast<std::size_t>(indices_[s * length + t]);
       float* y = output_->data + (s * length + t) * size;
@@ -78,9 +80,11 @@ void take_positions::plan(memory_plan& m) {
 
 void take_positions::forward(run& r) {
   const value& in = *inputs_[0].from;
-  if (inputs_.size() > 1) indices_ = checked_indices(r, *inputs_[1].from, batch_, in.positions());
+  const std::size_t samples = executors::valid_samples(*r.batch);
+  if (inputs_.size() > 1) indices_ = checked_indices(r, *inputs_[1].from, samples, in.positions());
   const std::size_t size = in.features(), taken = output_->positions();
-  parallel(dev_, batch_, [&](std::size_t s) {
+  std::fill_n(output_->data + samples * taken * size, (batch_ - samples) * taken * size, 0.0F);
+  parallel(dev_, samples, [&](std::size_t s) {
     for (std::size_t m = 0; m < taken; ++m)
       std::memcpy(output_->data + (s * taken + m) * size, in.data + s * in.stride + position(s, m) * size,
                   size * sizeof(float));

@@ -9,7 +9,7 @@ namespace onednn {
 
 // Rows of a table times `scale`, plus an unscaled embedding of the position: learned (`positions`, a table with a row
 // per position, or null), sinusoidal, both, or none. `indices` is an input of type RG_I32; forward() throws
-// RG_E_OPERATION if an index, also one of a padding sample, is no row of the table.
+// RG_E_OPERATION if an index is no row of the table. In an evaluation, padding samples yield zeros.
 class token_embedding final : public op {
 public:
   token_embedding(std::string name, value* indices, value* out, weight* table, weight* positions, double scale,
@@ -31,7 +31,7 @@ private:
 
 // Selects positions of a sequence: those in the input `indices`, of type RG_I32, or the first ones if `indices` is
 // null; as many as the output has. A position may be selected several times. forward() throws RG_E_OPERATION for a
-// position that the sequence does not have, also in a padding sample.
+// position that the sequence does not have. In an evaluation, padding samples yield zeros.
 class take_positions final : public op {
 public:
   take_positions(std::string name, value* in, value* indices, value* out, const device& dev)

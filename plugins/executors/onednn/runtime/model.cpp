@@ -8,6 +8,7 @@
 #include "runtime/instruction_set.hpp"
 #include "tuning/kernel_choices.hpp"
 
+#include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
 
 #include <algorithm>

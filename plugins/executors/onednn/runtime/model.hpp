@@ -6,6 +6,8 @@
 #include "runtime/memory_plan.hpp"
 #include "runtime/program.hpp"
 
+#include <regatta/ext/graph.h>
+
 namespace onednn {
 
 // Must not be moved: ops refer to its device. Functions that compute set the calling thread's number of OpenMP threads.

@@ -16,7 +16,8 @@ extern "C" {
 #define RG_ABI_MAJOR 1
 #define RG_ABI_MINOR 0
 #define RG_ENTRY_SYMBOL "regatta_plugin"
-#define RG_MAX_DIMS 6
+/* The most dimensions of a shape. No layout depends on it: a later version may allow more. */
+#define RG_MAX_DIMS 8
 
 #if defined(_WIN32)
 #define RG_EXPORT __declspec(dllexport)
@@ -87,7 +88,6 @@ typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
   uint32_t unit;
-  uint32_t reserved;
   const char* name;
   const char* help;          /* one line */
   const char* default_value; /* in TOML's notation: 5, 0.5, true, "text", [1, 2]; null: the user must give a value */
@@ -118,7 +118,6 @@ typedef struct rg_component {
   const char* summary; /* one line */
   const rg_param* params;
   uint32_t param_count;
-  uint32_t reserved;
   /* rg_model, rg_executor, rg_transport or rg_strategy, by `kind`. May be null in a model that is a graph
    * (RG_EXT_GRAPH). */
   const void* functions;
@@ -134,7 +133,6 @@ typedef struct rg_plugin {
   const char* version;
   const rg_component* const* components;
   uint32_t component_count;
-  uint32_t reserved;
 } rg_plugin;
 
 /* [main] The type of the exported function `regatta_plugin`. `host` is valid until the process ends. The description
@@ -144,7 +142,22 @@ typedef const rg_plugin* (*rg_entry)(const rg_host* host);
 
 /* ----------------------------------------------------------------------------------------------------- memory --- */
 
-typedef enum rg_type { RG_F32 = 1, RG_F16 = 2, RG_BF16 = 3, RG_F64 = 4, RG_I32 = 5, RG_I64 = 6, RG_U8 = 7 } rg_type;
+/* Types of elements. The packed types have several elements in a byte, the first in the lowest bits; their buffers begin
+ * and end at whole bytes. */
+typedef enum rg_type {
+  RG_F32 = 1,
+  RG_F16 = 2,
+  RG_BF16 = 3,
+  RG_F64 = 4,
+  RG_I32 = 5,
+  RG_I64 = 6,
+  RG_U8 = 7,
+  RG_I8 = 8,
+  RG_F8_E4M3 = 9,  /* 4 bits of exponent, 3 of mantissa, no infinity (OCP 8-bit floating point) */
+  RG_F8_E5M2 = 10, /* 5 bits of exponent, 2 of mantissa */
+  RG_U4 = 11,      /* packed: two in a byte */
+  RG_U1 = 12       /* packed: eight in a byte */
+} rg_type;
 
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* a bit mask where several kinds are meant */
 
@@ -167,15 +180,19 @@ typedef struct rg_buffer {
  * value may mark a later point of that stream, but never an earlier one. */
 typedef uint64_t rg_fence;
 
-/* The report that a submitted operation has ended. The size of this struct never changes. */
+/* The report that a submitted operation has ended. Who writes it writes all members. The size of this struct never
+ * changes. */
 typedef struct rg_completion {
   uint64_t cookie;
-  rg_status status; /* RG_OK or an error (RG_E_*) */
-  uint32_t reserved;
+  rg_status status;     /* RG_OK or an error (RG_E_*) */
+  int32_t vendor_error; /* of a transport, with an error: its library's own code, for the message; 0: none */
   /* Of a receive: bytes of payload received, counted in the type that they have in memory. Of RG_OP_SELECT: bytes of
    * the values that were found. Else without meaning. */
   uint64_t bytes;
   rg_fence fence; /* on devices: the bytes are in place once this fence has passed */
+  /* Of a transport: when the operation ended, on the clock CLOCK_MONOTONIC, as its hardware or its own thread saw it;
+   * 0: unknown. */
+  uint64_t time_ns;
 } rg_completion;
 
 #ifdef __cplusplus

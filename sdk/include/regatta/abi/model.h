@@ -30,12 +30,11 @@ typedef struct rg_tensor {
   const char* name; /* "conv1_2.weight"; unique in the model */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
-  int64_t shape[RG_MAX_DIMS];
-  uint64_t storage; /* elements in memory, including padding that stays zero; 0: the product of shape */
-  float decay;      /* factor on the optimizer's weight decay, usually 1; 0: no decay */
-  float lr_scale;   /* factor on the learning rate, usually 1 */
-  uint32_t init;    /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
-  uint32_t reserved;
+  const int64_t* shape;  /* [ndim]; valid as long as the tensor's other members */
+  uint64_t storage;      /* elements in memory, including padding that stays zero; 0: the product of shape */
+  float decay;           /* factor on the optimizer's weight decay, usually 1; 0: no decay */
+  float lr_scale;        /* factor on the learning rate, usually 1 */
+  uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   double init_a, init_b;
   /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
   uint64_t max_rows;
@@ -52,8 +51,8 @@ typedef struct rg_input {
   const char* name; /* "image", "label" */
   uint32_t type;    /* RG_F32, RG_I32, RG_I64, RG_U8 */
   uint32_t ndim;
-  int64_t shape[RG_MAX_DIMS]; /* of one sample; ndim 0: a scalar */
-  int64_t range;              /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
+  const int64_t* shape; /* [ndim], of one sample; ndim 0: a scalar */
+  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
 } rg_input;
 
 /* TRAIN: the instance computes. INIT: only describe() and init() are needed, e.g. on servers and for `regatta
@@ -76,7 +75,7 @@ typedef struct rg_model_setup {
   uint32_t kernels;   /* RG_KERNELS_* */
   uint32_t debug;     /* RG_DEBUG_*; a model that runs in host memory may ignore it */
   /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
-   * kernels. Null: autotune now. */
+   * kernels. Empty: kernels() returned null there. Null: autotune now. */
   const char* kernel_choices;
   uint32_t emulate; /* not 0: the model may emulate, slowly, a precision for which the machine has no instructions */
   uint32_t plain;   /* not 0: no graph capture and replay; the model launches each kernel of a step on its own */
@@ -105,7 +104,6 @@ typedef struct rg_model_info {
   /* 1 + the index of the input whose values are the tokens of a sample, by which throughput is counted; the value 0
    * there is padding and is not counted. 0: there is no such input. */
   uint32_t tokens_input;
-  uint32_t reserved;
 } rg_model_info;
 
 #define RG_MAX_COUNTS 8
@@ -120,7 +118,7 @@ typedef struct rg_rows {
 
 /* The part of a sparse table that a step works with: the rows that its batch touches, in ascending order. With gradient
  * accumulation, these are the rows of all micro-batches of the step. All pointers are to host memory. If the model
- * computes on a device, `weights` and `gradients` are memory from allocate_host() (device.h): the engine does not
+ * computes on a device, `weights` and `gradients` are memory from allocate_host() (ext/device.h): the engine does not
  * change `weights` before rg_step_result.late_fence of the last micro-batch has passed, and reads `gradients` only
  * afterwards. */
 typedef struct rg_table_rows {
@@ -143,16 +141,15 @@ typedef struct rg_model_memory {
   float* const* weights;   /* of a dense tensor its weights, of a state its values; null for a sparse table */
   float* const* gradients; /* of a dense tensor its gradient; else null */
   /* RG_MEMORY_*: the memory of all these pointers; 0 means the host, too. It is a device's if and only if the executor
-   * has the extension "regatta.device/1" (device.h). The arguments of init() and canonical() and the rows of sparse
+   * has the extension "regatta.device/1" (ext/device.h). The arguments of init() and canonical() and the rows of sparse
    * tables (rg_table_rows) are always in host memory. */
   uint32_t memory;
-  uint32_t reserved;
 } rg_model_memory;
 
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
   RG_BATCH_LAST = 2, /* the step's last micro-batch: the model has to call rg_hooks.ready; in others it must not */
-  /* On devices: the inputs are memory from allocate_host() (device.h), and do not change until
+  /* On devices: the inputs are memory from allocate_host() (ext/device.h), and do not change until
    * rg_step_result.late_fence has passed. step() therefore need not wait for their copy to the device. */
   RG_BATCH_HELD = 4
 };
@@ -190,7 +187,6 @@ enum {
  * null function needs no call. */
 typedef struct rg_hooks {
   uint32_t struct_size;
-  uint32_t reserved;
   void* context;
   /* To be called before dense weight `tensor` is first read in this step. May wait until the weight has arrived. If it
    * does not return RG_OK, step() must return that status at once. */
@@ -211,12 +207,10 @@ typedef struct rg_hooks {
    * waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
-  uint32_t reserved2;
 } rg_hooks;
 
 typedef struct rg_step_result {
   uint32_t struct_size;
-  uint32_t reserved;
   double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
   uint64_t count;  /* number of terms in that sum; the result has the mean over all workers */
   /* On devices step() may return before the loss is known: `late` then points to host memory, in which the sum is once
@@ -228,7 +222,6 @@ typedef struct rg_step_result {
 
 typedef struct rg_model {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Creates an instance. Null in a model that is a graph: there an executor creates the instances. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
   void (*destroy)(void* self);                            /* [main] */
@@ -267,47 +260,7 @@ typedef struct rg_model {
   rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
-/* Extension (an rg_graph_source) of a model's component: the model's network as a list of nodes. regatta/layers.hpp
- * lists the ops, their attributes and the order of their weights; it also has the functions to build a graph. */
-#define RG_EXT_GRAPH "regatta.graph/1"
-
-typedef struct rg_attr {
-  const char* name;
-  double number; /* integers are exact up to 2^53 */
-} rg_attr;
-
-typedef struct rg_node {
-  uint32_t struct_size;
-  uint32_t ndim;
-  const char* op;          /* "conv2d" */
-  const char* name;        /* "conv1_2" */
-  const uint32_t* inputs;  /* indices of earlier nodes */
-  const uint32_t* weights; /* indices into rg_graph.tensors, in the order that the op defines */
-  const rg_attr* attrs;
-  uint32_t input_count, weight_count, attr_count;
-  uint32_t reserved;
-  int64_t shape[RG_MAX_DIMS]; /* shape of the output for one sample, canonical: channels, height, width */
-} rg_node;
-
-typedef struct rg_graph {
-  uint32_t struct_size;
-  uint32_t node_count;
-  const rg_node* nodes;     /* in an order in which they can be computed; the last node is the loss */
-  const rg_tensor* tensors; /* in the order of their first use */
-  const rg_input* inputs;   /* inputs[k] is the output of node k, for k < input_count */
-  uint32_t tensor_count, input_count;
-  const char* unit;      /* as rg_model_info.unit */
-  uint32_t tokens_input; /* as rg_model_info.tokens_input */
-  uint32_t reserved;
-} rg_graph;
-
-typedef struct rg_graph_source {
-  uint32_t struct_size;
-  uint32_t reserved;
-  rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
-  void (*destroy)(void* self);                                                   /* [main] */
-  const rg_graph* (*graph)(void* self); /* [main] valid until destroy; null: an error, with a text by host->fail() */
-} rg_graph_source;
+typedef struct rg_graph rg_graph; /* a network as a list of nodes (ext/graph.h) */
 
 /* --------------------------------------------------------------------------------------------------- executor --- */
 

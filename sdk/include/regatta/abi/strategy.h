@@ -7,6 +7,7 @@
 #define REGATTA_ABI_STRATEGY_H
 
 #include <regatta/abi/model.h>
+#include <regatta/abi/operations.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,8 +60,7 @@ enum {
 typedef struct rg_plan {
   uint32_t struct_size;
   uint32_t flags;
-  uint32_t lanes; /* lanes that the strategy uses: 1 to 256; 0 only if no ranks exchange messages */
-  uint32_t reserved;
+  uint32_t lanes;  /* lanes that the strategy uses: 1 to 256; 0 only if no ranks exchange messages */
   uint64_t period; /* the behaviour repeats after so many steps; the timed region covers whole periods; 0 means 1 */
   uint64_t steady_from; /* the first step that may be timed: warm-up lasts at least so many steps */
   uint64_t bound;       /* RG_PLAN_BOUNDED: how many steps a worker may be ahead of the slowest one */
@@ -102,88 +102,6 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-/* The operations of submit(). Unless they say otherwise, buffers are RG_F32, `target` and `source` have the same count,
- * and all buffers of an operation are in the same memory (host or device). An index that names an element outside the
- * buffer is an error on the host and ignored on a device. */
-typedef enum rg_op_kind {
-  RG_OP_SEND = 1,       /* sends `source` (any type) to `peer` */
-  RG_OP_RECV = 2,       /* receives into `target` (any type) from `peer`. In both, `peer` may be this rank itself */
-  RG_OP_ALL_REDUCE = 3, /* sums `target` over `group`, in place; the group comes from split() */
-  RG_OP_FILL = 4,       /* target = a; with `index` (RG_I32): target[index[i]] = a */
-  RG_OP_COPY = 5,       /* target = source, both of the same type, which may be any */
-  RG_OP_AXPY = 6,       /* target += a * source; with `index` (RG_I32): target[index[i]] += a * source[i] */
-  RG_OP_SCALE = 7,      /* target *= a */
-  /* Updates elements [first, first + source.count) of the arena, which this rank owns; `source` is their gradient, in a
-   * synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the operation only adds
-   * the gradient to the norm; the update follows in RG_OP_COMMIT, until which `source` must not change. */
-  RG_OP_APPLY = 8,
-  /* target (2 x RG_F64) = {number of non-finite elements, sum of squares of the finite ones} of the gradients, of arena
-   * and rows, that this rank applied in one role since the last commit. */
-  RG_OP_NORM = 9,
-  /* `source` (2 x RG_F64) is the sum of the results of RG_OP_NORM over all owners. Does this rank's deferred updates in
-   * one role, scaled by the clip factor, or drops them if any gradient is not finite. If updates are deferred, every
-   * owner must call it once after the RG_OP_APPLYs of a step. */
-  RG_OP_COMMIT = 10,
-  RG_OP_TIMER = 11, /* completes `a` nanoseconds from now */
-  /* The ROWS operations work on the rows of sparse table `table` that this rank holds (own_rows). `index` (RG_I64) are
-   * n row numbers, each once, all held by this rank; values are RG_F32 [n, row]. A row is initialised by the model's
-   * init when it is first needed. All buffers are in host memory, in GATHER and SCATTER too. */
-  RG_OP_ROWS_READ = 12, /* target = the rows' weights */
-  RG_OP_ROWS_ADD = 13,  /* adds `source` to the rows' pending gradients, in the order of the calls */
-  /* Updates every row that has a pending gradient, and clears the gradient. With an index it first adds `source`, as
-   * ROWS_ADD does. If updates are deferred, the gradients only take part in the norm, and no gradient may be added
-   * until the commit. */
-  RG_OP_ROWS_APPLY = 14,
-  RG_OP_ROWS_WRITE = 15, /* adds a * source to the rows' weights, without the optimizer */
-  /* GATHER and SCATTER copy rows between buffers; `index` is RG_I64. A row has target.count / index.count elements in
-   * GATHER and source.count / index.count elements in SCATTER. */
-  RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
-  RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD it adds */
-  /* target = source, converted between RG_F32, RG_F16 and RG_BF16, to nearest even. If both are RG_F32 and `wire` is
-   * set, the values are rounded as that type would round them: a rank that keeps a copy of values that it sends in that
-   * type then has the same values as the receivers. */
-  RG_OP_CONVERT = 18,
-  /* TOP_K and SELECT compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of
-   * `source` to `index` and the values to `target`, which have the same count. TOP_K takes the target.count elements
-   * with the largest magnitude, of equal ones the first; NaN is the largest. */
-  RG_OP_TOP_K = 19,
-  /* SELECT takes all elements with a magnitude above `a`; more than target.count of them end the run. submit() never
-   * returns RG_DONE for it: rg_completion.bytes is the size of the values that were found. */
-  RG_OP_SELECT = 20,
-  RG_OP_CLIP = 21,       /* target *= min(1, a / Euclidean norm of target); unchanged if the norm is not finite */
-  RG_OP_ACCUMULATE = 22, /* target = a * target + source, then index (RG_F32) += target: momentum, and its sum */
-  /* Collectives like ALL_REDUCE, each only if rg_strategy_host.native has its bit; rg_collectives defines them. */
-  RG_OP_REDUCE_SCATTER = 23,
-  RG_OP_ALL_GATHER = 24, /* any type */
-  RG_OP_BROADCAST = 25   /* any type; `peer` is the root's index among the group's members */
-} rg_op_kind;
-
-enum {
-  RG_OP_ADD = 1,       /* RECV, SCATTER: add to the target (RG_F32, RG_F64) instead of overwriting it */
-  RG_OP_AS_SERVER = 2, /* APPLY, NORM, COMMIT, ROWS_*: use the part that this rank owns as a server, not as a worker */
-  /* ROWS_READ of all rows of a step into their table's window, where the strategy itself does not read these weights:
-   * if the model can read rows in place (RG_MODEL_ROWS_IN_PLACE), it gets their addresses and nothing is copied. The
-   * rows must not change until the model has ended its step. */
-  RG_OP_SHOW = 4
-};
-
-typedef struct rg_op {
-  uint32_t struct_size;
-  uint32_t kind;
-  uint64_t cookie;
-  uint32_t flags;
-  uint32_t peer, lane, group;
-  rg_buffer target, source;
-  uint64_t first; /* APPLY: first element in the arena */
-  uint64_t step;  /* APPLY, COMMIT, ROWS_APPLY: number of the step */
-  double a;
-  rg_fence after; /* on devices: begin only after this fence has passed; 0: no further condition */
-  /* RG_I64 in ROWS_*, GATHER and SCATTER; in other operations as their comment says. */
-  rg_buffer index;
-  uint32_t table; /* ROWS_*: index into rg_arena.tables */
-  uint32_t wire;  /* SEND, RECV of RG_F32: the wire type (RG_F16, RG_BF16); 0: the same as in memory */
-} rg_op;
-
 enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
@@ -203,10 +121,10 @@ typedef struct rg_strategy_host {
    * instance. */
   rg_status (*alloc)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
   /* [main] Makes this rank the owner of elements [first, first + count) of the arena, at least one: this rank updates
-   * them, and the engine keeps the optimizer's state for them. `as_server`: 0 as a worker, 1 as a server. Writes to
-   * `*weights` where the owned weights are: for a worker a part of its arena, for a server separate memory with the
+   * them, and the engine keeps the optimizer's state for them. `role`: one of RG_ROLE_*. Writes to `*weights` where
+   * the owned weights are: for a worker a part of its arena, for a server separate memory with the
    * model's initial values. The ranges that a rank owns in one role must not overlap. */
-  rg_status (*own)(void* context, uint32_t as_server, uint64_t first, uint64_t count, rg_buffer* weights);
+  rg_status (*own)(void* context, uint32_t role, uint64_t first, uint64_t count, rg_buffer* weights);
   /* [main] Cuts the arena into buckets: on_gradient is called for bucket k once the gradients of all elements before
    * ends[k] are final. `ends` is strictly ascending, and its last element is arena.count. Without a call the arena is
    * one bucket. */
@@ -226,7 +144,7 @@ typedef struct rg_strategy_host {
   void (*done)(void* context, uint64_t activity, rg_status status);
   /* [main] Makes this rank the holder of the rows r of a table with r mod shards == shard, of their pending gradients
    * and of the optimizer's state for them. */
-  rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
+  rg_status (*own_rows)(void* context, uint32_t role, uint32_t table, uint64_t shards, uint64_t shard);
   /* Writes the host address of a buffer's first byte to `*out`, valid as long as the instance. Fails with
    * RG_E_UNSUPPORTED for ghosts and for memory of a device. */
   rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
@@ -243,9 +161,10 @@ typedef struct rg_strategy_host {
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */
-  uint64_t native; /* bit k: the transport can do the collective of kind k (RG_OP_ALL_REDUCE, ...) */
-  /* [main] As alloc, but always in host memory: for row numbers and the values of rows, since ROWS_*, GATHER and
-   * SCATTER accept only host memory. No operation accepts buffers of both kinds. Null: use alloc(). */
+  /* Returns 1 if the transport has the collective of this kind (RG_OP_ALL_REDUCE, ...), else 0. */
+  uint32_t (*offers)(void* context, uint32_t kind);
+  /* [main] As alloc, but always in host memory: for row numbers and the values of rows, since the operations on
+   * rows accept only host memory. No operation accepts buffers of both kinds. Null: use alloc(). */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
   /* As record_value, for a value that belongs to one step of one worker; any rank may record it. The result has it only
    * if that step is in the timed region, which in asynchronous strategies ends when the first worker has finished.
@@ -255,7 +174,6 @@ typedef struct rg_strategy_host {
 
 typedef struct rg_strategy {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [any] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the coordinator
    * and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);

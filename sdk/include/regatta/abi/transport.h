@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface of transports, the plugins that move bytes between ranks, and their extensions. The rules of abi.h
- * hold.
+ * The interface of transports, the plugins that move bytes between ranks. The rules of abi.h hold.
  */
 #ifndef REGATTA_ABI_TRANSPORT_H
 #define REGATTA_ABI_TRANSPORT_H
@@ -34,9 +33,9 @@ typedef struct rg_transport_caps {
   uint32_t memory;      /* bit mask of the RG_MEMORY_* that it can send from and receive into; not 0 */
   uint32_t p2p;         /* RG_P2P_* */
   uint32_t own_threads; /* threads that the transport runs; the engine counts each as one core */
-  uint32_t reserved;
 } rg_transport_caps;
 
+/* Bytes. The size of this struct never changes. */
 typedef struct rg_blob {
   const void* data;
   uint64_t bytes;
@@ -49,7 +48,6 @@ typedef struct rg_world {
   uint32_t lanes;        /* number of lanes; lane 0 is the most urgent */
   const uint32_t* peers; /* the ranks that this rank exchanges messages with, ascending, without itself */
   uint32_t peer_count;
-  uint32_t reserved;
   const uint32_t* host_of; /* [size]: for each rank the number of its host */
   const char* address;     /* numeric address of the interface to listen on */
 } rg_world;
@@ -63,17 +61,16 @@ typedef struct rg_transfer {
   /* send: the message; receive: its destination, at least as long as the message. The count may be 0: a message without
    * bytes is delivered like any other. The memory is valid and, in a send, unchanged until the operation completes. */
   rg_buffer buffer;
+  uint64_t bytes;  /* of the buffer; a transport therefore need not know its type, unless it adds or converts */
   void* address;   /* of the buffer's first byte; null for ghosts */
   rg_fence after;  /* on devices: access the bytes only after this fence has passed; 0 on the host */
   uint64_t cookie; /* returned in the completion */
   uint32_t wire;   /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
-  uint32_t reserved;
 } rg_transfer;
 
 /* Traffic on the medium since create(), including headers and all other overhead. */
 typedef struct rg_counters {
   uint32_t struct_size;
-  uint32_t reserved;
   uint64_t bytes_sent, bytes_received;
   uint64_t messages_sent, messages_received;
 } rg_counters;
@@ -95,7 +92,6 @@ typedef struct rg_counters {
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] The engine also creates instances only to call caps(), without listen. The instance must therefore ask for
    * the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
@@ -136,110 +132,6 @@ typedef struct rg_transport {
   /* [any] Returns this instance's table of functions with this id, or null. The pointer itself may be null. */
   const void* (*extension)(void* self, const char* id);
 } rg_transport;
-
-/* Extension of a transport's instance: memory that the transport knows before a transfer names it. */
-#define RG_EXT_REGIONS "regatta.regions/1"
-
-typedef struct rg_regions {
-  uint32_t struct_size;
-  uint32_t reserved;
-  /* [main] Before or after connect. Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until
-   * remove(). If it fails or writes a null address, or if this pointer is null, the engine allocates the memory itself
-   * and calls add(). `memory`: the kind, one of RG_MEMORY_*. */
-  rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, uint32_t memory, void** address);
-  /* [main] Registers memory of the engine, which transfers may name from now on; valid until remove(). A null pointer:
-   * the transport needs no registration. */
-  rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, uint32_t memory);
-  /* [main] Undoes allocate() or add(). Requires: no operation uses the region any more. Must not be null if allocate or
-   * add is there. */
-  void (*remove)(void* self, rg_region region);
-} rg_regions;
-
-/* Extension of a transport's instance: collectives. All members of a group call them in the same order, with buffers of
- * the same count and type. The functions return as rg_transport.send() does, and poll() reports the completions. On the
- * host a collective of one group never waits for one of another group; on devices it may. */
-#define RG_EXT_COLLECTIVES "regatta.collectives/1"
-
-typedef struct rg_collective {
-  uint32_t struct_size;
-  uint32_t group;   /* from split() */
-  rg_buffer buffer; /* input and output; RG_F32 for the collectives that sum */
-  void* address;
-  rg_fence after;
-  uint64_t cookie;
-  uint32_t root; /* broadcast: the index, among the group's members, of the rank whose bytes are sent */
-  uint32_t reserved;
-} rg_collective;
-
-typedef struct rg_collectives {
-  uint32_t struct_size;
-  uint32_t reserved;
-  /* [main] Creates a group of `members`, ranks in ascending order, one of which is this rank. Called after connect, on
-   * all members, in the same order everywhere. Writes the number by which rg_collective.group names the group. Fails
-   * with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
-  rg_status (*split)(void* self, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* [loop] Sums over the members; the result is equal to the bit on all members, and on the host the summands are added
-   * in ascending order of rank. Without this function the engine uses none of the others. */
-  rg_status (*all_reduce)(void* self, const rg_collective* collective);
-  /* [loop] Each of the following three may be null. The buffer of a group of n members consists of n chunks: chunk k
-   * belongs to the member at index k, in ascending order of rank. With lines = (count + 15) / 16, chunk k begins at
-   * element min(count, lines * k / n * 16), in integer arithmetic, and ends where chunk k + 1 begins; the last one ends
-   * at count. If the buffer begins at a cache line, no two chunks share one. Chunks differ by up to 16 elements and may
-   * be empty. */
-  /* Sums as all_reduce does; each member gets its own chunk of the sum. The rest of its buffer is then undefined. */
-  rg_status (*reduce_scatter)(void* self, const rg_collective* collective);
-  /* Sends each member's chunk to all other members. */
-  rg_status (*all_gather)(void* self, const rg_collective* collective);
-  /* Sends the root's buffer to all other members. */
-  rg_status (*broadcast)(void* self, const rg_collective* collective);
-} rg_collectives;
-
-/* Extension of a transport's host: proof that a peer belongs to the run. mac() writes the 32 bytes of HMAC-SHA-256 over
- * `data`, keyed with the run's secret, which the plugin never sees. The transport does the handshake: each side sends a
- * random challenge, answers the other's by mac(), and checks the answer by computing the same mac() itself. */
-#define RG_EXT_AUTHENTICATE "regatta.authenticate/1"
-
-typedef struct rg_authenticate {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void* context;
-  rg_status (*mac)(void* context, const void* data, uint64_t bytes, uint8_t out[32]); /* [any] */
-} rg_authenticate;
-
-/* Extension of a transport's host: opens other transports, for a transport that is built of others (e.g. one that
- * limits another's bandwidth, or one that uses one transport inside a host and another between hosts). */
-#define RG_EXT_NEST "regatta.nest/1"
-
-typedef struct rg_nested {
-  uint32_t struct_size;
-  uint32_t reserved;
-  const rg_transport* functions; /* valid as long as the host */
-  void* self;                    /* belongs to the caller of open(), which ends it with functions->destroy */
-} rg_nested;
-
-typedef struct rg_nest {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void* context;
-  /* [main] Creates an instance of the transport `id` with default parameters. Only within create(), so that the engine
-   * knows all needed plugins beforehand. The new instance has the same host as the caller; its errors go straight to
-   * the engine. Fails with RG_E_CONFIG if there is no such transport, or if it needs a launcher (launcher.h) or has
-   * parameters without defaults; else with the status of its create(). */
-  rg_status (*open)(void* context, const char* id, rg_nested* out);
-} rg_nest;
-
-/* Extension of a transport's instance: lets a caller wait for several transports at once. */
-#define RG_EXT_WAIT "regatta.wait/1"
-
-typedef struct rg_wait {
-  uint32_t struct_size;
-  uint32_t reserved;
-  /* [loop] Sets `*descriptor` to a file descriptor that becomes readable once poll() has work to do, or wake() is
-   * called. Returns RG_OK, or RG_AGAIN if there is work now: the caller must then poll() instead of waiting. The
-   * descriptor belongs to the instance and is the same in every call. After the next poll() its state means nothing
-   * until arm() is called again. */
-  rg_status (*arm)(void* self, int32_t* descriptor);
-} rg_wait;
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
  * changes is a macro with a sound default. */
 #include "minimal.h"
 
+#include <regatta/ext/graph.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

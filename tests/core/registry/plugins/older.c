@@ -6,17 +6,17 @@
 
 #include <string.h>
 
-/* `bytes` of a struct that says so, then noise. */
-#define SHORTENED(type, name, first_missing)                                                                           \
+/* `size` bytes of a struct, which says so, then noise. */
+#define SHORTENED(type, name, size)                                                                                    \
   static union {                                                                                                       \
     type whole;                                                                                                        \
     unsigned char bytes[sizeof(type) + 64];                                                                            \
   } name;                                                                                                              \
-  enum { name##_size = offsetof(type, first_missing) }
+  enum { name##_size = (size) }
 
-SHORTENED(rg_transport, functions, now);
-SHORTENED(rg_component, component, extension);
-SHORTENED(rg_plugin, plugin, reserved);
+SHORTENED(rg_transport, functions, offsetof(rg_transport, now));
+SHORTENED(rg_component, component, offsetof(rg_component, extension));
+SHORTENED(rg_plugin, plugin, sizeof(rg_plugin));
 enum { parameter_size = offsetof(rg_param, choices) }; /* and that is the stride */
 static unsigned char parameters[2 * parameter_size + 64];
 static const rg_component* components[1];

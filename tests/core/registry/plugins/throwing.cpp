@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plugins that throw where nothing may leave: in a static constructor, the entry, or create; chosen with -DDEFECT_....
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 #include <stdexcept>
@@ -31,8 +32,7 @@ rg_status completed(void*, const rg_completion*, std::uint32_t) {
   return RG_OK;
 }
 
-rg_graph_source source = {sizeof(rg_graph_source), 0, create, destroy,
-                          [](void*) -> const rg_graph* { return nullptr; }};
+rg_graph_source source = {sizeof(rg_graph_source), create, destroy, [](void*) -> const rg_graph* { return nullptr; }};
 const void* extension(const char*) {
   return &source;
 }
@@ -49,11 +49,11 @@ rg_strategy strategy_functions() {
 const rg_strategy functions = strategy_functions();
 
 const rg_component model = {
-    sizeof(rg_component), RG_KIND_MODEL, "thrower", "its create throws", nullptr, 0, 0, nullptr, extension};
-const rg_component strategy = {sizeof(rg_component), RG_KIND_STRATEGY, "thrower", "its plan throws", nullptr, 0, 0,
+    sizeof(rg_component), RG_KIND_MODEL, "thrower", "its create throws", nullptr, 0, nullptr, extension};
+const rg_component strategy = {sizeof(rg_component), RG_KIND_STRATEGY, "thrower", "its plan throws", nullptr, 0,
                                &functions,           nullptr};
 const rg_component* const components[] = {&model, &strategy};
-const rg_plugin plugin = {sizeof(rg_plugin), RG_ABI_MAJOR, RG_ABI_MINOR, "thrower", "1", components, 2, 0};
+const rg_plugin plugin = {sizeof(rg_plugin), RG_ABI_MAJOR, RG_ABI_MINOR, "thrower", "1", components, 2};
 
 } // namespace
 

@@ -4,6 +4,8 @@
 #include "layers_cases.hpp"
 #include "model_graph.hpp"
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 using namespace model_graph;
 

@@ -14,6 +14,8 @@
 #include <new>
 #include <regex>
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 
 namespace {
@@ -209,6 +211,7 @@ TEST_CASE("chosen of one instance make another choose the same") {
     CHECK(forced.kernels().find(line + other) != std::string::npos);
   }
   CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = "nonsense"}));
+  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = ""}));
   CHECK_THROWS(
       reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = "a forward: direct\n"}));
 }

@@ -133,6 +133,16 @@ TEST_CASE("a rank that waits for its descriptor keeps the notice of a group for 
   CHECK_NOTHROW(group(p.home, both, 1'000'000'000));
 }
 
+TEST_CASE("after an error in arm(), the next call watches all peers") {
+  lying_peer first(1), second(1);
+  doorbell waiting;
+  CHECK_THROWS_AS(waiting.arm({&first.rank(), &first.rank(), &second.rank()}), rg::error); // epoll takes a socket once
+  CHECK_FALSE(waiting.is_armed());
+  waiting.arm({&first.rank(), &second.rank()});
+  second.hang_up();
+  CHECK(waiting.disarm());
+}
+
 TEST_CASE("split() ends with the peer's error: no notice in time, one of another group, a closed socket") {
   lying_peer p(1);
   CHECK_THROWS_WITH_AS(group(p.home, both, 2'000'000), doctest::Contains("in time"), rg::error);

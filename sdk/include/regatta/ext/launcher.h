@@ -3,8 +3,8 @@
  * Extension of a transport's component, not of an instance: a transport that runs only in processes which a launcher
  * (mpirun, srun) has started. C99; the rules of abi.h hold.
  */
-#ifndef REGATTA_LAUNCHER_H
-#define REGATTA_LAUNCHER_H
+#ifndef REGATTA_EXT_LAUNCHER_H
+#define REGATTA_EXT_LAUNCHER_H
 
 #include <regatta/abi.h>
 
@@ -12,7 +12,6 @@
 
 typedef struct rg_launcher {
   uint32_t struct_size;
-  uint32_t reserved;
   const char* launcher; /* "mpirun -n": the command, to which a user appends the number of ranks; not empty */
   /* [main] Joins this process to the launcher's other processes (e.g. MPI_Init). Called once in each process that the
    * launcher has started, in all of them at the same time, and before any of them creates an instance. The rank of a

@@ -3,8 +3,8 @@
  * Extension of a model's component: how often each index occurs in the data of an input, for models that draw indices
  * by their frequency (negative sampling draws words by their counts). C99; the rules of abi.h hold.
  */
-#ifndef REGATTA_FREQUENCIES_H
-#define REGATTA_FREQUENCIES_H
+#ifndef REGATTA_EXT_FREQUENCIES_H
+#define REGATTA_EXT_FREQUENCIES_H
 
 #include <regatta/abi.h>
 
@@ -12,7 +12,6 @@
 
 typedef struct rg_frequencies {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Passes the frequencies of one input; input is an index into rg_model_info.inputs. Called on workers, between
    * create and the first step() or rows(), once for each input whose data were counted or are drawn from a known
    * distribution. weights[i], 0 or more, is proportional to the frequency of index i, with any sum; indices from

@@ -3,8 +3,8 @@
  * Extensions of executors that compute on devices with their own memory. An executor that runs on the host alone needs
  * none of this. The rules of abi.h hold.
  */
-#ifndef REGATTA_DEVICE_H
-#define REGATTA_DEVICE_H
+#ifndef REGATTA_EXT_DEVICE_H
+#define REGATTA_EXT_DEVICE_H
 
 #include <regatta/abi.h>
 
@@ -87,9 +87,9 @@ typedef struct rg_update {
  *   SELECT      index (RG_I32), target = indices and values of the first index_count elements of source (count
  *               elements) of magnitude > a, in ascending order of index;
  *               *found = the number of all such elements, which may be larger than index_count
- *   GATHER      target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
- *   SCATTER     target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
- * An index outside the buffer (`count` elements of target, or of source in GATHER) is ignored. */
+ *   GATHER_ROWS target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
+ *   SCATTER_ROWS target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
+ * An index outside the buffer (`count` elements of target, or of source in GATHER_ROWS) is ignored. */
 typedef struct rg_work {
   uint32_t struct_size;
   uint32_t kind;
@@ -108,7 +108,6 @@ typedef struct rg_work {
  * readings unchanged. */
 typedef struct rg_sensors {
   uint32_t struct_size;
-  uint32_t reserved;
   double utilisation;               /* fraction of recent time (e.g. the last second) in which a kernel ran, 0 to 1 */
   double memory_used, memory_total; /* bytes; `memory_used` by all processes together */
   double clock, memory_clock;       /* Hz */
@@ -169,14 +168,13 @@ typedef struct rg_device {
 
 /* Extension of a transport's host: where the rank's dense weights and gradients are. Without it they are in host
  * memory. */
-#define RG_EXT_PLACE "regatta.place/1"
+#define RG_EXT_ARENA_MEMORY "regatta.arena_memory/1"
 
-typedef struct rg_place {
+typedef struct rg_arena_memory {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_* */
   int32_t device;  /* index of the device, if `memory` is a device's */
-  uint32_t reserved;
-} rg_place;
+} rg_arena_memory;
 
 #ifdef __cplusplus
 }

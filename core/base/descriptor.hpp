@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// File descriptors: ownership, pipes and complete writes.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+namespace regatta {
+
+// Owns a file descriptor and closes it; -1: none. Assignment swaps: the old descriptor is closed with the other object.
+class unique_fd {
+public:
+  unique_fd() = default;
+  explicit unique_fd(int fd) : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
+  unique_fd& operator=(unique_fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~unique_fd() { reset(); }
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+  void reset() noexcept;
+
+private:
+  int fd_ = -1;
+};
+
+struct pipe_ends {
+  unique_fd read, write;
+};
+
+// [any] Both return descriptors above 2, so that they do not collide with a child's standard descriptors, and
+// close-on-exec: above_standard() the same file as `fd`, make_pipe() a new pipe. If the system refuses, a returned
+// descriptor is -1, and errno has the reason.
+unique_fd above_standard(unique_fd fd) noexcept;
+pipe_ends make_pipe() noexcept;
+
+// [any] Writes all of `bytes` to a descriptor that blocks. Returns false if it cannot; errno then has the reason.
+bool write_all(int fd, std::string_view bytes) noexcept;
+
+} // namespace regatta

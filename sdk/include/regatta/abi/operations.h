@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operations that a strategy submits to the engine (rg_strategy_host.submit): transfers, collectives, arithmetic,
+ * the optimizer's updates, and rows of sparse tables. The rules of abi.h hold.
+ *
+ * Each operation is a struct that begins with an rg_op. Its kind says which struct it is; `op.struct_size` is the size
+ * of the whole struct. Kinds are numbered by topic. Unless a comment says otherwise:
+ *  - buffers are RG_F32, and those of one operation are in the same memory (host or device);
+ *  - target and source have the same count;
+ *  - an index that names an element outside the buffer is an error on the host and ignored on a device. */
+#ifndef REGATTA_ABI_OPERATIONS_H
+#define REGATTA_ABI_OPERATIONS_H
+
+#include <regatta/abi/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The head of every operation. The size of this struct never changes. */
+typedef struct rg_op {
+  uint32_t struct_size; /* of the struct that this head begins */
+  uint32_t kind;        /* rg_op_kind */
+  uint64_t cookie;      /* returned in the completion */
+  rg_fence after;       /* on devices: begin only after this fence has passed; 0: no further condition */
+} rg_op;
+
+typedef enum rg_op_kind {
+  /* rg_op_transfer */
+  RG_OP_SEND = 0x101,
+  RG_OP_RECV = 0x102,
+  /* rg_op_collective */
+  RG_OP_ALL_REDUCE = 0x201,
+  RG_OP_REDUCE_SCATTER = 0x202,
+  RG_OP_ALL_GATHER = 0x203,
+  RG_OP_BROADCAST = 0x204,
+  /* arithmetic: rg_op_fill, rg_op_copy, ... */
+  RG_OP_FILL = 0x301,
+  RG_OP_COPY = 0x302,
+  RG_OP_AXPY = 0x303,
+  RG_OP_SCALE = 0x304,
+  RG_OP_CLIP = 0x305,
+  RG_OP_ACCUMULATE = 0x306,
+  RG_OP_CONVERT = 0x307,
+  RG_OP_TOP_K = 0x308,
+  RG_OP_SELECT = 0x309,
+  RG_OP_GATHER_ROWS = 0x30a,
+  RG_OP_SCATTER_ROWS = 0x30b,
+  /* the optimizer: rg_op_apply, rg_op_norm, rg_op_commit */
+  RG_OP_APPLY = 0x401,
+  RG_OP_NORM = 0x402,
+  RG_OP_COMMIT = 0x403,
+  /* rows of sparse tables: rg_op_rows_read, ... */
+  RG_OP_ROWS_READ = 0x501,
+  RG_OP_ROWS_ADD = 0x502,
+  RG_OP_ROWS_APPLY = 0x503,
+  RG_OP_ROWS_WRITE = 0x504,
+  /* rg_op_timer */
+  RG_OP_TIMER = 0x601
+} rg_op_kind;
+
+/* A rank that is both worker and server owns weights and rows in both roles; an operation names one. */
+enum { RG_ROLE_WORKER = 1, RG_ROLE_SERVER = 2 };
+
+enum { RG_OP_ADD = 1 }; /* RECV, SCATTER_ROWS: add to the target (RG_F32; RECV also RG_F64) instead of overwriting it */
+
+/* ------------------------------------------------------------------------------------------ transfers, collectives */
+
+/* SEND sends `buffer` to `peer`; RECV receives into it. Elements of any type. `peer` may be this rank itself. */
+typedef struct rg_op_transfer {
+  rg_op op;
+  uint32_t peer, lane;
+  rg_buffer buffer;
+  uint32_t wire;  /* of an RG_F32 buffer: the wire type (RG_F16, RG_BF16); 0: the same type as in memory */
+  uint32_t flags; /* RECV: RG_OP_ADD */
+} rg_op_transfer;
+
+/* A collective of the transport (rg_collectives defines each), which must offer it (rg_strategy_host.offers). Buffers
+ * are input and output at once; ALL_GATHER and BROADCAST take any type. */
+typedef struct rg_op_collective {
+  rg_op op;
+  uint32_t group; /* from split() */
+  uint32_t root;  /* BROADCAST: the root's index among the group's members */
+  rg_buffer buffer;
+} rg_op_collective;
+
+/* ----------------------------------------------------------------------------------------------------- arithmetic */
+
+/* target = value; with `index` (RG_I32; region 0: none): target[index[i]] = value */
+typedef struct rg_op_fill {
+  rg_op op;
+  rg_buffer target, index;
+  double value;
+} rg_op_fill;
+
+/* target = source, both of the same type, which may be any */
+typedef struct rg_op_copy {
+  rg_op op;
+  rg_buffer target, source;
+} rg_op_copy;
+
+/* target += factor * source; with `index` (RG_I32, as long as source; region 0: none): target[index[i]] += factor *
+ * source[i] */
+typedef struct rg_op_axpy {
+  rg_op op;
+  rg_buffer target, source, index;
+  double factor;
+} rg_op_axpy;
+
+/* target *= factor */
+typedef struct rg_op_scale {
+  rg_op op;
+  rg_buffer target;
+  double factor;
+} rg_op_scale;
+
+/* target *= min(1, max_norm / Euclidean norm of target); unchanged if the norm is not finite */
+typedef struct rg_op_clip {
+  rg_op op;
+  rg_buffer target;
+  double max_norm;
+} rg_op_clip;
+
+/* velocity = factor * velocity + gradient, then sum += velocity: momentum, and its sum. Three buffers of one length. */
+typedef struct rg_op_accumulate {
+  rg_op op;
+  rg_buffer velocity, gradient, sum;
+  double factor;
+} rg_op_accumulate;
+
+/* target = source, converted between RG_F32, RG_F16 and RG_BF16, to nearest even. If both are RG_F32, the values are
+ * rounded as `round_to` (RG_F16, RG_BF16) would round them: a rank that keeps a copy of values that it sends in that
+ * wire type then has the same values as the receivers. */
+typedef struct rg_op_convert {
+  rg_op op;
+  rg_buffer target, source;
+  uint32_t round_to; /* only if target and source are RG_F32, else 0 */
+} rg_op_convert;
+
+/* These two compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of `source`, at
+ * most 2^31 - 1 elements, to `index`, and their values to `values`, which has the same count as `index`.
+ *
+ * TOP_K takes the values.count elements with the largest magnitude, of equal ones the first; NaN is the largest. */
+typedef struct rg_op_top_k {
+  rg_op op;
+  rg_buffer source, values, index;
+} rg_op_top_k;
+
+/* SELECT takes all elements with a magnitude above `threshold`; more than values.count of them end the run. submit()
+ * never returns RG_DONE for it: rg_completion.bytes is the size of the values that were found. */
+typedef struct rg_op_select {
+  rg_op op;
+  rg_buffer source, values, index;
+  double threshold;
+} rg_op_select;
+
+/* Copies rows between buffers in host memory; `index` is RG_I64. A row has rows.count / index.count elements.
+ * GATHER_ROWS: rows[i] = table[index[i]]; SCATTER_ROWS: table[index[i]] = rows[i], or with RG_OP_ADD += */
+typedef struct rg_op_copy_rows {
+  rg_op op;
+  rg_buffer rows, table, index;
+  uint32_t flags; /* SCATTER_ROWS: RG_OP_ADD */
+} rg_op_copy_rows;
+
+/* --------------------------------------------------------------------------------------------------- the optimizer */
+
+/* Updates elements [first, first + gradient.count) of the arena, which this rank owns in `role`. `gradient` is their
+ * gradient, in a synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the
+ * operation only adds the gradient to the norm; the update follows in RG_OP_COMMIT, until which `gradient` must not
+ * change. */
+typedef struct rg_op_apply {
+  rg_op op;
+  uint32_t role; /* RG_ROLE_* */
+  uint64_t step;
+  uint64_t first;
+  rg_buffer gradient;
+} rg_op_apply;
+
+/* target (2 x RG_F64) = {number of non-finite elements, sum of squares of the finite ones} of the gradients, of arena
+ * and rows, that this rank applied in `role` since the last commit. */
+typedef struct rg_op_norm {
+  rg_op op;
+  uint32_t role;
+  rg_buffer target;
+} rg_op_norm;
+
+/* Does this rank's deferred updates in `role`, scaled by the clip factor, or drops them if any gradient is not finite.
+ * If updates are deferred, every owner must call it once after the RG_OP_APPLYs of a step. */
+typedef struct rg_op_commit {
+  rg_op op;
+  uint32_t role;
+  uint64_t step;
+  rg_buffer total; /* 2 x RG_F64: the sum of the results of RG_OP_NORM over all owners */
+} rg_op_commit;
+
+/* ------------------------------------------------------------------------------------------ rows of sparse tables */
+
+/* These four work on the rows of sparse table `table` (an index into rg_arena.tables) that this rank holds in `role`
+ * (own_rows). `rows` (RG_I64) are n row numbers, each once, all held by this rank; values are RG_F32 [n, row]. A row is
+ * initialised by the model's init when it is first needed. All buffers are in host memory. */
+
+/* READ, all rows of a step into their table's window, where the strategy itself does not read these weights: if the
+ * model can read rows in place (RG_MODEL_ROWS_IN_PLACE), it gets their addresses and nothing is copied. The rows must
+ * not change until the model has ended its step. */
+enum { RG_ROWS_FOR_MODEL = 1 };
+
+/* target = the rows' weights */
+typedef struct rg_op_rows_read {
+  rg_op op;
+  uint32_t role, table;
+  rg_buffer rows, target;
+  uint32_t flags; /* RG_ROWS_FOR_MODEL */
+} rg_op_rows_read;
+
+/* Adds `gradients` to the rows' pending gradients, in the order of the calls. */
+typedef struct rg_op_rows_add {
+  rg_op op;
+  uint32_t role, table;
+  rg_buffer rows, gradients;
+} rg_op_rows_add;
+
+/* Updates every row that has a pending gradient, and clears the gradient. With `rows` (region 0: none) it first adds
+ * `gradients`, as ROWS_ADD does. If updates are deferred, the gradients only take part in the norm, and no gradient may
+ * be added until the commit. */
+typedef struct rg_op_rows_apply {
+  rg_op op;
+  uint32_t role, table;
+  uint64_t step;
+  rg_buffer rows, gradients;
+} rg_op_rows_apply;
+
+/* Adds factor * values to the rows' weights, without the optimizer. */
+typedef struct rg_op_rows_write {
+  rg_op op;
+  uint32_t role, table;
+  rg_buffer rows, values;
+  double factor;
+} rg_op_rows_write;
+
+/* ------------------------------------------------------------------------------------------------------------ time */
+
+/* Completes `delay_ns` nanoseconds from now, by the virtual clock if there is one. */
+typedef struct rg_op_timer {
+  rg_op op;
+  uint64_t delay_ns;
+} rg_op_timer;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

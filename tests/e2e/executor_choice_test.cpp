@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which executor compiles a model's graph: train.executor, and the next one if one lacks an op.
+#include <doctest/doctest.h>
+
+#include "json.hpp"
+#include "program.hpp"
+
+using namespace regatta::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string small = R"(
+[model]
+plugin = "mlp"
+hidden = [8]
+[train]
+batch = 4
+[strategy]
+plugin = "none"
+[transport]
+plugin = "null"
+[measure]
+warmup = 1
+steps = 2
+repeats = 1
+baseline = false
+)";
+
+const std::string options = "run x.toml --format json --progress never --plugin-path " REGATTA_PICKY " ";
+
+struct answer {
+  outcome o;
+  json entries; // of the results; null: no document was printed
+};
+
+answer run(const std::string& more) {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small;
+  answer a{program(s, options + more), nullptr};
+  if (const json document = json::parse(a.o.out, nullptr, false); document.is_object())
+    a.entries = document.at("results");
+  return a;
+}
+
+std::string executor_of(const json& entry) {
+  return entry.at("fingerprint").at("executor").get<std::string>();
+}
+
+} // namespace
+
+TEST_CASE("Regatta's own executor is asked first, whatever the others are called") {
+  const answer a = run("");
+  REQUIRE_MESSAGE(a.o.code == 0, a.o.err);
+  CHECK(executor_of(a.entries.at(0)) == "onednn");
+}
+
+TEST_CASE("an executor that lacks an op leaves the graph to the next one of train.executor") {
+  const answer a = run("--set 'train.executor=[\"a_picky_one\", \"onednn\"]'");
+  REQUIRE_MESSAGE(a.o.code == 0, a.o.err);
+  CHECK(executor_of(a.entries.at(0)) == "onednn");
+}
+
+TEST_CASE("a graph that none can compile is skipped, with the reason of each") {
+  const answer a = run("--set train.executor=a_picky_one");
+  CHECK(a.o.code == 77);
+  CHECK(a.o.err.find("model mlp on executor a_picky_one: layer hidden1: no op dense") != std::string::npos);
+}
+
+TEST_CASE("executors can be swept") {
+  const answer a = run("--sweep train.executor=a_picky_one,onednn");
+  REQUIRE(a.entries.is_array());
+  REQUIRE(a.entries.size() == 2);
+  CHECK(a.entries.at(0).at("status") == "skipped");
+  CHECK(a.entries.at(1).at("status") == "ok");
+  CHECK(executor_of(a.entries.at(1)) == "onednn");
+}
+
+TEST_CASE("an executor that does not exist is an error that names the key and those that do") {
+  const answer a = run("--set train.executor=onednm");
+  CHECK(a.o.code == 2);
+  CHECK(a.o.err.find("train.executor") != std::string::npos);
+  CHECK(a.o.err.find("onednn") != std::string::npos);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Classes with a function whose name is right and whose form is wrong. CTest compiles this file once for each number
+// and expects the message of tests/sdk/CMakeLists.txt; with WRONG 0 it compiles.
+#include <regatta/model.hpp>
+#include <regatta/strategy.hpp>
+#include <regatta/transport.hpp>
+
+namespace {
+
+struct strategy {
+  struct parameters {};
+  static rg_plan plan(const parameters&, const rg_cluster&) { return {}; }
+  strategy(rg::comm&, const parameters&) {}
+  static rg::task<> end_step(std::uint64_t) { co_return; }
+#if WRONG == 1
+  void on_gradient(std::uint64_t) {}
+#elif WRONG == 2
+  void on_gradients(std::uint64_t, std::uint32_t) {}
+#elif WRONG == 3
+  void begin_step(int, int, int) {}
+#elif WRONG == 4
+  static bool talks(std::uint32_t, std::uint32_t) { return true; }
+#elif WRONG == 5
+  static int finish() { return 0; }
+#elif WRONG == 6
+private:
+  static rg::task<> serve() { co_return; }
+#endif
+};
+
+struct transport {
+  struct parameters {};
+  transport(const rg_host*, const parameters&) {}
+  static rg_transport_caps caps() { return {}; }
+  static rg_blob listen(const rg_world&) { return {}; }
+  static void connect(std::span<const rg_blob>, std::uint64_t) {}
+  static rg_status send(const rg_transfer&) { return RG_OK; }
+  static rg_status recv(const rg_transfer&) { return RG_OK; }
+  static std::uint32_t poll(std::uint64_t, std::uint64_t, std::span<rg_completion>) { return 0; }
+  static void wake() noexcept {}
+  static void cancel(std::uint32_t) {}
+  static void close(std::uint64_t) {}
+  static rg_counters counters() { return {}; }
+#if WRONG == 7
+  static int now() { return 0; }
+#elif WRONG == 8
+  static void remove(rg_region) {} // not noexcept
+#endif
+};
+
+struct model {
+  struct parameters {};
+  model(const rg_host*, const parameters&, const rg_model_setup&) {}
+  static rg_model_info describe() { return {}; }
+  static void init(std::uint32_t, std::span<const std::uint64_t>, std::uint64_t, std::span<float>) {}
+  static void bind(const rg_model_memory&) {}
+  static rg_step_result step(const rg_batch&, const rg::hooks&) { return {}; }
+#if WRONG == 9
+  static void rows(const rg_batch&) {}
+#endif
+};
+
+} // namespace
+
+RG_PLUGIN("wrong_forms", "1", rg::strategy<strategy>("s", ""), rg::transport<transport>("t", ""),
+          rg::model<model>("m", ""))
