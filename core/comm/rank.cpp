@@ -165,10 +165,7 @@ private:
   void once() {
     strategy_.begin(strategy_host::end_step, step_of(size_, ++iteration_));
     const waiting_scope waits(control_.status(), waiting::peers);
-    while (!strategy_.done(strategy_host::end_step)) {
-      report_.poll(strategy_, plan_.spin_ns);
-      if (control_.aborted()) throw peer_failure("ended because another rank failed");
-    }
+    while (!strategy_.done(strategy_host::end_step)) report_.poll(strategy_, plan_.spin_ns);
   }
 
   std::uint64_t checked() {

@@ -25,16 +25,14 @@ std::string hook_rules::call(const char* hook, std::uint32_t tensor) const {
                                   : fmt::format("{}({})", hook, tensor);
 }
 
-std::exception_ptr hook_rules::need(std::uint32_t tensor) const noexcept {
+std::exception_ptr hook_rules::require_known(const char* hook, std::uint32_t tensor) const noexcept {
   if (tensor < tensors_.size()) return nullptr;
   return broken_rule(fmt::format("{}: step {} calls {}, but the model has tensors 0 to {}: name one of them", model_,
-                                 step_, call("need", tensor), tensors_.size() - 1));
+                                 step_, call(hook, tensor), tensors_.size() - 1));
 }
 
 std::exception_ptr hook_rules::ready(std::uint32_t tensor) noexcept {
-  if (tensor >= tensors_.size())
-    return broken_rule(fmt::format("{}: step {} calls {}, but the model has tensors 0 to {}: name one of them", model_,
-                                   step_, call("ready", tensor), tensors_.size() - 1));
+  if (auto unknown = require_known("ready", tensor)) return unknown;
   if (!last_micro_batch_)
     return broken_rule(
         fmt::format("{}: step {} calls {} in a micro-batch that is not the step's last: call ready() only "

@@ -31,7 +31,7 @@ public:
   }
   // Check a call of need() or ready(). Return null if it keeps the rules, else a failure (plugin): the caller throws it
   // once the model's step() has returned, because no exception may pass through the model.
-  std::exception_ptr need(std::uint32_t tensor) const noexcept;
+  std::exception_ptr need(std::uint32_t tensor) const noexcept { return require_known("need", tensor); }
   std::exception_ptr ready(std::uint32_t tensor) noexcept;
   // Call it when step() has returned from the last micro-batch. Throws failure (plugin) if no ready() since begin()
   // covered the last dense tensor.
@@ -39,6 +39,7 @@ public:
 
 private:
   std::string call(const char* hook, std::uint32_t tensor) const;
+  std::exception_ptr require_known(const char* hook, std::uint32_t tensor) const noexcept;
 
   std::string model_;
   const std::vector<rg_tensor>& tensors_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/server.hpp"
 
-#include "base/failure.hpp"
 #include "rank/batches.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/inspection.hpp"
@@ -83,7 +82,6 @@ rank_record run_server(session& s) {
     const waiting_scope waits(s.control.status(), waiting::peers);
     while (!strategy.done(strategy_host::serve) || phase.load() < ended) {
       s.report().poll(strategy, s.job.spin_ns);
-      if (s.control.aborted()) throw peer_failure("ended because another rank failed");
       if (phase.load() == lost) break;
       if (phase.load() == begin_requested) {
         region.begin(record);
@@ -103,10 +101,7 @@ rank_record run_server(session& s) {
   if (error) std::rethrow_exception(error);
   if (control_error) std::rethrow_exception(control_error);
   region.copy_records_of_steps(record);
-  for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) {
-    s.report().poll(strategy, 0);
-    if (s.control.aborted()) throw peer_failure("ended because another rank failed");
-  }
+  for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) s.report().poll(strategy, 0);
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
   strategy.require_success();
   require_no_damage(strategy, "after the last step");

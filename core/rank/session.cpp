@@ -10,17 +10,10 @@
 #include <regatta/plugin.hpp>
 
 namespace regatta {
-namespace {
-
-std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
-  return {files.begin(), files.end()};
-}
-
-} // namespace
 
 session::session(control_client& c, rank_job j, std::uint32_t r)
     : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
-      plugins_(registry::of_files(paths_of(job.files))),
+      plugins_(registry::of_files({job.files.begin(), job.files.end()})),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
       place_(rg::make_versioned<rg_arena_memory>()), strategy_plugin_host_(log_),
       strategy_component_(plugins_.find(kind::strategy, job.config.strategy.id)),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/state_report.hpp"
 
+#include "base/failure.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -75,6 +77,7 @@ void state_report::poll(strategy_host& strategy, std::uint64_t spin_ns) {
       moved = true;
     }
   if (moved) control_.status().worked();
+  if (control_.aborted()) throw peer_failure("ended because another rank failed");
 }
 
 void state_report::describe_tensors(std::vector<std::string>& lines) const {

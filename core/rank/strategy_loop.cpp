@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/strategy_loop.hpp"
 
-#include "base/failure.hpp"
-
 #include <pthread.h>
 #include <regatta/clock.hpp>
 
 namespace regatta {
 
 strategy_loop::strategy_loop(strategy_host& strategy, control_client& control, state_report& report,
-                             std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
+                             std::function<void()> wake, std::uint64_t spin_ns,
                              std::function<void(std::exception_ptr)> on_failure)
-    : strategy_(strategy), control_(control), report_(report), wake_(std::move(wake)), aborted_(std::move(aborted)),
+    : strategy_(strategy), control_(control), report_(report), wake_(std::move(wake)),
       on_failure_(std::move(on_failure)), spin_ns_(spin_ns), thread_([this] { thread(); }) {}
 
 strategy_loop::~strategy_loop() {
@@ -25,10 +23,6 @@ strategy_loop::~strategy_loop() {
   thread_.join();
 }
 
-void strategy_loop::check_aborted() const {
-  if (aborted_()) throw peer_failure("ended because another rank failed");
-}
-
 void strategy_loop::thread() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -37,10 +31,7 @@ void strategy_loop::thread() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      while (!yield_.load(std::memory_order_acquire)) {
-        report_.poll(strategy_, 0);
-        check_aborted();
-      }
+      while (!yield_.load(std::memory_order_acquire)) report_.poll(strategy_, 0);
     } catch (...) {
       error = std::current_exception();
       if (on_failure_) on_failure_(error);
@@ -93,10 +84,7 @@ void strategy_loop::gradients_ready(std::uint64_t end, rg_fence fence) {
 void strategy_loop::run_until(const std::function<bool()>& done) {
   acquire();
   const waiting_scope waits(control_.status(), waiting::peers);
-  while (!done()) {
-    report_.poll(strategy_, spin_ns_);
-    check_aborted();
-  }
+  while (!done()) report_.poll(strategy_, spin_ns_);
 }
 
 std::uint64_t strategy_loop::thread_cpu_ns() const {

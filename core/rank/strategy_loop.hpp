@@ -21,14 +21,12 @@ namespace regatta {
 class strategy_loop {
 public:
   // Starts the second thread. `strategy`, `control` and `report` must outlive this object. `wake` makes
-  // strategy_host::poll() return; called [compute]. `aborted` is called on the thread that polls, after each round; if
-  // it returns true, the case has ended, and that thread fails with peer_failure. run_until() spins for the first
-  // `spin_ns` nanoseconds of each wait; the second thread never spins, because it shares a core with the computation.
+  // strategy_host::poll() return; called [compute]. run_until() spins for the first `spin_ns` nanoseconds of
+  // each wait; the second thread never spins, because it shares a core with the computation.
   // `on_failure` is called on the second thread as soon as that thread fails, also if the case is aborted, and must not
   // throw; the next acquire() or run_until() throws the failure again.
   strategy_loop(strategy_host& strategy, control_client& control, state_report& report, std::function<void()> wake,
-                std::function<bool()> aborted, std::uint64_t spin_ns,
-                std::function<void(std::exception_ptr)> on_failure = {});
+                std::uint64_t spin_ns, std::function<void(std::exception_ptr)> on_failure = {});
   // [compute] Ends the second thread after its round and waits for it, whichever thread holds the strategy. A failure
   // that acquire() has not thrown is dropped.
   ~strategy_loop();
@@ -47,8 +45,8 @@ public:
   // before [loop] functions.
   void gradients_ready(std::uint64_t end, rg_fence fence);
   // Calls acquire(), then runs rounds of the strategy until `done`, called on this thread before each round, returns
-  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and strategy_host::poll()
-  // do, and peer_failure if the case is aborted.
+  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and state_report::poll()
+  // do.
   void run_until(const std::function<bool()>& done);
   // Returns the CPU time of the second thread since its start, in nanoseconds; 0 if it is not available.
   std::uint64_t thread_cpu_ns() const;
@@ -56,13 +54,11 @@ public:
 private:
   void hand_over();
   void thread();
-  void check_aborted() const;
 
   strategy_host& strategy_;
   control_client& control_;
   state_report& report_;
   std::function<void()> wake_;
-  std::function<bool()> aborted_;
   std::function<void(std::exception_ptr)> on_failure_;
   std::uint64_t spin_ns_;
   bool handed_over_ = false;         // [compute]

@@ -78,7 +78,7 @@ private:
 worker::worker(session& s)
     : session_(s), strategy_(s.strategy()), sparse_(s.model().has_tables()),
       loop_(
-          s.strategy(), s.control, s.report(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns,
+          s.strategy(), s.control, s.report(), [&s] { s.wake(); }, s.job.spin_ns,
           // Report at once: the compute thread may be waiting for ranks that wait for this one
           [&s](const std::exception_ptr& e) {
             report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
