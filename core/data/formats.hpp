@@ -40,8 +40,8 @@ std::unique_ptr<dataset_format> make_cifar10(const std::vector<data_input>& inpu
                                              data_split split, std::uint64_t first_records);
 // Reads NAME.npy in `folder` for each input NAME. Checks the indices of all samples here, or of the first
 // `first_samples` if that is not 0.
-std::unique_ptr<dataset_format> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
-                                         std::uint64_t first_samples);
+std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
+                                      bool shuffle, std::uint64_t seed, std::uint64_t first_samples = 0);
 
 // Formats that are read one sample at a time; the files in formats/ describe them. `path` is the data to read, for
 // training or evaluation. Vocabulary and classes always come from the training data at config.path. `training`: crop

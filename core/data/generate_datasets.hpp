@@ -8,8 +8,8 @@
 
 namespace regatta {
 
-// [any] Creates or replaces `file`, and its folder, with what `write` puts into the stream. Throws failure (run) if it
-// cannot be written.
+// [any] Creates the folder of `file`, and creates or replaces `file`: `write` writes its contents into the stream.
+// Throws failure (run) if either fails.
 void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 // [main] Writes a learnable dataset in CIFAR-10's binary format into `dir`: data_batch_1.bin to data_batch_5.bin,

@@ -46,7 +46,10 @@ void write_lines(const std::filesystem::path& dir, const std::string& file, std:
 void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  std::ofstream out(file, std::ios::binary | std::ios::trunc); // fails if the folder cannot be created
+  if (error)
+    throw failure(exit_code::run,
+                  fmt::format("{}: cannot be created: {}", file.parent_path().string(), error.message()));
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (out) write(out);
   out.close();
   if (!out) throw failure(exit_code::run, fmt::format("{}: cannot be written", file.string()));

@@ -6,6 +6,7 @@
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
 #include "data/npy_header.hpp"
+#include "data/sample_order.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -74,14 +75,14 @@ public:
   std::uint64_t samples() const noexcept { return header_.shape[0]; }
   const std::string& name() const noexcept { return file_.name(); }
 
-  // Converts one sample into `out`. Checks indices again: a model may index with them, and the file
+  // Converts one sample into element k of the buffer. Checks indices again: a model may index with them, and the file
   // may change.
-  void read(std::uint64_t sample, void* out) const {
+  void read(std::uint64_t sample, void* out, std::uint64_t k) const {
     if (input_.kind == RG_INPUT_INDEX) require_indices(sample);
     with_type(input_.type, [&](auto to) {
       with_type(header_.type, [&](auto from) {
         const std::uint8_t* const in = bytes_of(sample);
-        auto* const target = static_cast<decltype(to)*>(out);
+        auto* const target = static_cast<decltype(to)*>(out) + k * input_.elements;
         if constexpr (std::is_same_v<decltype(to), decltype(from)>)
           std::memcpy(target, in, input_.elements * sizeof to);
         else
@@ -130,9 +131,11 @@ private:
   npy_header header_;
 };
 
-class npy final : public dataset_format {
+class npy_source final : public data_source {
 public:
-  npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder, std::uint64_t first_samples) {
+  npy_source(const std::vector<data_input>& inputs, const std::filesystem::path& folder, bool shuffle,
+             std::uint64_t seed, std::uint64_t first_samples)
+      : order_{1, shuffle, seed} {
     for (const auto& input : inputs) {
       if (input.name.find('/') != std::string::npos)
         throw failure(exit_code::usage,
@@ -143,23 +146,29 @@ public:
         throw failure(exit_code::run, fmt::format("{}: has {} samples, but {} has {}", arrays_.back().name(),
                                                   arrays_.back().samples(), first.name(), first.samples()));
     }
+    if (!arrays_.empty()) order_.size = arrays_.front().samples();
   }
 
-  std::uint64_t size() const noexcept override { return arrays_.empty() ? 0 : arrays_.front().samples(); }
-
-  void read(std::uint64_t index, std::uint64_t, std::span<const sample_slot> out) const override {
-    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i].read(index, out[i].at);
+  void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
+            std::span<void* const> out) override {
+    for (std::uint64_t k = 0; k < samples; ++k) {
+      const std::uint64_t sample = order_.at(step * global_batch + first + k);
+      for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i].read(sample, out[i], k);
+    }
   }
+
+  std::uint64_t size() const noexcept override { return arrays_.empty() ? 0 : order_.size; }
 
 private:
   std::vector<npy_array> arrays_;
+  sample_order order_;
 };
 
 } // namespace
 
-std::unique_ptr<dataset_format> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
-                                         std::uint64_t first_samples) {
-  return std::make_unique<npy>(inputs, folder, first_samples);
+std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
+                                      bool shuffle, std::uint64_t seed, std::uint64_t first_samples) {
+  return std::make_unique<npy_source>(inputs, folder, shuffle, seed, first_samples);
 }
 
 } // namespace regatta

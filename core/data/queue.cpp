@@ -4,7 +4,6 @@
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <exception>

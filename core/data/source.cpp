@@ -28,9 +28,9 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
                   fmt::format("{}: expected a file or a folder, got {}, which does not exist", key, path.string()));
   const bool shuffle = train && config.shuffle;
   auto checked = checked_inputs(inputs);
+  if (config.format == "npy") return make_npy(checked, path, shuffle, seed, config.first_records);
   std::unique_ptr<dataset_format> format;
   if (config.format == "cifar10") format = make_cifar10(checked, path, split, config.first_records);
-  if (config.format == "npy") format = make_npy(checked, path, config.first_records);
   if (config.format == "imagenet") format = make_imagenet(checked, config, path, train);
   if (config.format == "criteo") format = make_criteo(checked, config, path);
   if (config.format == "words") format = make_words(checked, config, path);
@@ -44,9 +44,8 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
                   fmt::format("data.format: expected a format that this version knows, got \"{}\"", config.format));
   if (format->size() == 0)
     throw failure(exit_code::run, fmt::format("{}: expected at least one sample, got none", path.string()));
-  // Their samples are only copied, so the compute thread reads them alone.
-  const bool alone = config.format == "cifar10" || config.format == "npy";
-  return make_dataset_source(std::move(checked), std::move(format), alone ? 1 : config.threads,
+  // CIFAR-10's samples are only copied or normalised: the compute thread does that alone.
+  return make_dataset_source(std::move(checked), std::move(format), config.format == "cifar10" ? 1 : config.threads,
                              config.on_bad_record == "skip", shuffle, seed);
 }
 

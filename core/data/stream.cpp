@@ -53,10 +53,6 @@ public:
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvhwm, static_cast<int>(config.prefetch));
     socket_.set(zmq::sockopt::rcvtimeo, static_cast<int>(std::min(timeout_, look_again).count()));
-    for (const data_input& input : inputs_)
-      if (name_of(input.type) == std::string_view("?"))
-        throw failure(exit_code::usage,
-                      fmt::format("the model's input \"{}\": streams carry f32, i32, i64 and u8", input.name));
   }
 
   // Connects here, because the endpoint may contain the worker's number, which is known only now.

@@ -68,12 +68,11 @@ public:
       zipfs_.emplace_back();
       if (input.kind == RG_INPUT_INDEX && input.range >= words_from && exponent > 0)
         zipfs_.back().emplace(input.range, exponent);
-    }
-    for (const auto& input : inputs_)
       if (input.kind == RG_INPUT_VALUES && !zeros_ && input.type != RG_F32 && input.type != RG_U8)
         throw failure(exit_code::usage, fmt::format("the model's input \"{}\" holds integers that are no index: "
                                                     "data.content = \"{}\" cannot make them, \"zeros\" can",
                                                     input.name, content));
+    }
   }
 
   void fill(std::uint64_t step, std::uint64_t, std::uint64_t first, std::uint64_t samples,

@@ -30,7 +30,6 @@ virtual_network::virtual_network(std::uint32_t ranks, network_options options)
     ranks_.back()->number = r;
   }
 }
-virtual_network::~virtual_network() = default;
 
 virtual_network::payload virtual_network::read(const rg_transfer& t) {
   payload p;

@@ -40,7 +40,6 @@ struct network_options {
 class virtual_network {
 public:
   virtual_network(std::uint32_t ranks, network_options options);
-  ~virtual_network();
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
   // null. The table lives as long as this object.

@@ -5,6 +5,7 @@
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/text_file.hpp"
+#include "experiment/experiment.hpp"
 
 #include <array>
 #include <charconv>

@@ -33,8 +33,13 @@ public:
       range = std::min(range, input.range);
     }
     const std::filesystem::path training = config.path;
-    const text_file a(training / "source.txt", config.first_records), b(training / "target.txt", config.first_records);
-    vocabulary_ = open_vocabulary(config, {&a, &b}, range, id_mask + 1);
+    if (path == training) {
+      vocabulary_ = open_vocabulary(config, {&source_, &target_}, range, id_mask + 1);
+    } else {
+      const text_file a(training / "source.txt", config.first_records),
+          b(training / "target.txt", config.first_records);
+      vocabulary_ = open_vocabulary(config, {&a, &b}, range, id_mask + 1);
+    }
   }
 
   std::uint64_t size() const noexcept override { return source_.lines(); }

@@ -65,8 +65,12 @@ public:
                     fmt::format("{}: expected a document of two sentences at least, got none: a line is a "
                                 "sentence, and an empty line ends a document",
                                 path.string()));
-    const text_file training(config.path, config.first_records);
-    vocabulary_ = open_vocabulary(config, {&training}, range, id_mask + 1);
+    if (path == config.path) {
+      vocabulary_ = open_vocabulary(config, {&text_}, range, id_mask + 1);
+    } else {
+      const text_file training(config.path, config.first_records);
+      vocabulary_ = open_vocabulary(config, {&training}, range, id_mask + 1);
+    }
     if (vocabulary_->size() <= id_mask + 1)
       throw failure(exit_code::usage, fmt::format("{}: the vocabulary holds no words", config.path));
   }
