@@ -33,7 +33,7 @@ struct pattern {
     std::iota(members.begin(), members.end(), 0);
     // In this ring every rank comes one position earlier, so that it ends with the chunk that is its own shard.
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
-    if (what.algorithm == "native") group = comm.split(members).value();
+    if (what.algorithm == "native") group = comm.split(members);
     if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
     comm.make_buckets(comm.whole().count * sizeof(float));
     run = chosen();
@@ -70,10 +70,10 @@ private:
 
   rg::task<> idle(rg_buffer) { co_return; }
 
-  rg::task<> native_all_reduce(rg_buffer buffer) { co_await comm.all_reduce(group, buffer); }
-  rg::task<> native_reduce_scatter(rg_buffer buffer) { co_await comm.reduce_scatter(group, buffer); }
-  rg::task<> native_all_gather(rg_buffer buffer) { co_await comm.all_gather(group, buffer); }
-  rg::task<> native_broadcast(rg_buffer buffer) { co_await comm.broadcast(group, buffer, root); }
+  rg::task<> native_all_reduce(rg_buffer buffer) { co_await comm.all_reduce(*group, buffer); }
+  rg::task<> native_reduce_scatter(rg_buffer buffer) { co_await comm.reduce_scatter(*group, buffer); }
+  rg::task<> native_all_gather(rg_buffer buffer) { co_await comm.all_gather(*group, buffer); }
+  rg::task<> native_broadcast(rg_buffer buffer) { co_await comm.broadcast(*group, buffer, root); }
 
   rg::task<> ring(rg_buffer buffer) { return rg::ring_all_reduce(comm, members, comm.rank(), buffer, 0); }
   rg::task<> halving_doubling(rg_buffer buffer) {
@@ -121,7 +121,7 @@ private:
 
   parameters what;
   std::vector<std::uint32_t> members, shifted;
-  std::uint32_t group = 0;
+  std::optional<rg::group> group; // for the transport's collectives
   rg_buffer scratch{};
   body run = nullptr;
 };
@@ -143,11 +143,13 @@ std::vector<std::string> algorithms_of(const std::string& op) {
   return {};
 }
 
-bool has_native(const rg_collectives& c, const std::string& op) {
-  return op == "allreduce"       ? c.all_reduce
-         : op == "reducescatter" ? c.reduce_scatter
-         : op == "allgather"     ? c.all_gather
-                                 : c.broadcast;
+bool has_native(const rg_collectives& c, void* transport, const std::string& op) {
+  const bool sums = op == "allreduce" || op == "reducescatter";
+  const rg_op_kind kind = op == "allreduce"       ? RG_OP_ALL_REDUCE
+                          : op == "reducescatter" ? RG_OP_REDUCE_SCATTER
+                          : op == "allgather"     ? RG_OP_ALL_GATHER
+                                                  : RG_OP_BROADCAST;
+  return c.offers(transport, kind, sums ? std::uint32_t{RG_SUM} : 0, RG_F32, 0);
 }
 
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks) {

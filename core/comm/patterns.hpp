@@ -27,8 +27,9 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
 // Returns the algorithms of an operation: "native" is the transport's own collective, the others send messages. Empty:
 // the operation has only one algorithm.
 std::vector<std::string> algorithms_of(const std::string& op);
-// Returns true if the transport has the collective `op`, one of allreduce, reducescatter, allgather and broadcast.
-bool has_native(const rg_collectives& c, const std::string& op);
+// Returns true if the instance `transport` has the collective `op`, one of allreduce, reducescatter, allgather and
+// broadcast.
+bool has_native(const rg_collectives& c, void* transport, const std::string& op);
 
 // Returns true if rank `r` of `ranks` sends or receives in this operation. Only the last of an odd number of ranks does
 // not, in `send`, which ranks do in pairs.
