@@ -34,7 +34,7 @@ TEST_CASE("what is right") {
   CHECK(error(call(RG_OP_ALL_REDUCE, 48, 48)) == "");
   CHECK(error(call(RG_OP_REDUCE_SCATTER, 48, 16)) == "");
   CHECK(error(call(RG_OP_REDUCE_SCATTER, 33, 16)) == ""); // 3 cache lines, the last one short
-  CHECK(error(call(RG_OP_REDUCE_SCATTER, 17, 0)) == "");  // 2 lines for 3 members: none for the first, and 1 each
+  CHECK(error(call(RG_OP_REDUCE_SCATTER, 17, 16)) == ""); // 2 lines for 3 members: none for the first one
   CHECK(error(call(RG_OP_ALL_GATHER, 16, 48)) == "");
   CHECK(error(call(RG_OP_BROADCAST, 7, 7)) == "");
   CHECK(error(call(RG_OP_BROADCAST, 999, 7)) == ""); // only the root has a source
