@@ -72,7 +72,8 @@ std::vector<std::uint64_t> counts_of(const comm_options& o) {
 }
 
 std::vector<comm::operation> operations_of(const comm_options& o) {
-  check_choice("--op", o.ops, {"allreduce", "reducescatter", "allgather", "broadcast", "send", "push_pull"});
+  check_choice("--op", o.ops,
+               {"allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "send", "push_pull"});
   std::vector<std::string> known; // algorithms of the given operations
   std::vector<comm::operation> all;
   const auto wanted = [&](const std::string& a) {

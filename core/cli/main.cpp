@@ -152,7 +152,8 @@ int dispatch(int argc, char** argv) {
     return add_option(comm_app, name, value, type, help)->capture_default_str();
   };
   add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
-  add_shown("--op", communication.ops, "OP,...", "allreduce, reducescatter, allgather, broadcast, send, push_pull")
+  add_shown("--op", communication.ops, "OP,...",
+            "allreduce, reducescatter, allgather, alltoall, broadcast, send, push_pull")
       ->delimiter(',');
   add_option(comm_app, "--algorithm", communication.algorithms, "NAME,...",
              "native, ring, halving_doubling, recursive_doubling, tree, scatter_gather: those that an operation has "

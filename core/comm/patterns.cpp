@@ -33,7 +33,7 @@ struct pattern {
     std::iota(members.begin(), members.end(), 0);
     // In this ring every rank comes one position earlier, so that it ends with the chunk that is its own shard.
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
-    if (what.algorithm == "native") group = comm.split(members).value();
+    if (what.algorithm == "native") group = comm.split(members);
     if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
     comm.make_buckets(comm.whole().count * sizeof(float));
     run = chosen();
@@ -55,6 +55,7 @@ private:
       return op == "allreduce"       ? &pattern::native_all_reduce
              : op == "reducescatter" ? &pattern::native_reduce_scatter
              : op == "allgather"     ? &pattern::native_all_gather
+             : op == "alltoall"      ? &pattern::native_all_to_all
                                      : &pattern::native_broadcast;
     if (op == "allreduce")
       return algorithm == "ring"                 ? &pattern::ring
@@ -63,6 +64,7 @@ private:
     if (op == "broadcast") return algorithm == "tree" ? &pattern::tree : &pattern::scatter_gather;
     if (op == "reducescatter") return &pattern::reduce_scatter;
     if (op == "allgather") return &pattern::all_gather;
+    if (op == "alltoall") return &pattern::all_to_all;
     if (!takes_part(op, comm.rank(), comm.workers())) return &pattern::idle;
     if (op == "send") return &pattern::there_and_back;
     return comm.rank() + 1 == comm.workers() ? &pattern::serve_pushes : &pattern::push_pull;
@@ -70,10 +72,13 @@ private:
 
   rg::task<> idle(rg_buffer) { co_return; }
 
-  rg::task<> native_all_reduce(rg_buffer buffer) { co_await comm.all_reduce(group, buffer); }
-  rg::task<> native_reduce_scatter(rg_buffer buffer) { co_await comm.reduce_scatter(group, buffer); }
-  rg::task<> native_all_gather(rg_buffer buffer) { co_await comm.all_gather(group, buffer); }
-  rg::task<> native_broadcast(rg_buffer buffer) { co_await comm.broadcast(group, buffer, root); }
+  rg::task<> native_all_reduce(rg_buffer buffer) { co_await comm.all_reduce(*group, buffer); }
+  rg::task<> native_reduce_scatter(rg_buffer buffer) { co_await comm.reduce_scatter(*group, buffer); }
+  rg::task<> native_all_gather(rg_buffer buffer) { co_await comm.all_gather(*group, buffer); }
+  rg::task<> native_all_to_all(rg_buffer buffer) {
+    co_await comm.collective(RG_OP_ALL_TO_ALL, *group, {.source = divisible(buffer), .target = weights_of(buffer)});
+  }
+  rg::task<> native_broadcast(rg_buffer buffer) { co_await comm.broadcast(*group, buffer, root); }
 
   rg::task<> ring(rg_buffer buffer) { return rg::ring_all_reduce(comm, members, comm.rank(), buffer, 0); }
   rg::task<> halving_doubling(rg_buffer buffer) {
@@ -84,6 +89,12 @@ private:
   }
   rg::task<> reduce_scatter(rg_buffer buffer) { return rg::ring_reduce_scatter(comm, shifted, place(), buffer, 0); }
   rg::task<> all_gather(rg_buffer buffer) { return rg::ring_all_gather(comm, shifted, place(), buffer, 0); }
+  rg::task<> all_to_all(rg_buffer buffer) {
+    return rg::pairwise_all_to_all(comm, members, comm.rank(), divisible(buffer), weights_of(buffer), 0);
+  }
+  // For an all-to-all: the elements that can be divided among the ranks, and as many weights.
+  rg_buffer divisible(rg_buffer b) const { return rg::sub(b, 0, b.count / members.size() * members.size()); }
+  rg_buffer weights_of(rg_buffer b) const { return comm.weights({0, divisible(b).count}); }
   rg::task<> tree(rg_buffer buffer) { return rg::tree_broadcast(comm, members, comm.rank(), root, buffer, 0); }
   rg::task<> scatter_gather(rg_buffer buffer) {
     return rg::scatter_gather_broadcast(comm, members, comm.rank(), root, buffer, 0);
@@ -121,7 +132,7 @@ private:
 
   parameters what;
   std::vector<std::uint32_t> members, shifted;
-  std::uint32_t group = 0;
+  std::optional<rg::group> group; // for the transport's collectives
   rg_buffer scratch{};
   body run = nullptr;
 };
@@ -139,15 +150,19 @@ const rg_strategy& pattern_strategy() {
 std::vector<std::string> algorithms_of(const std::string& op) {
   if (op == "allreduce") return {"native", "ring", "halving_doubling", "recursive_doubling"};
   if (op == "reducescatter" || op == "allgather") return {"native", "ring"};
+  if (op == "alltoall") return {"native", "pairwise"};
   if (op == "broadcast") return {"native", "tree", "scatter_gather"};
   return {};
 }
 
-bool has_native(const rg_collectives& c, const std::string& op) {
-  return op == "allreduce"       ? c.all_reduce
-         : op == "reducescatter" ? c.reduce_scatter
-         : op == "allgather"     ? c.all_gather
-                                 : c.broadcast;
+bool has_native(const rg_collectives& c, void* transport, const std::string& op) {
+  const bool sums = op == "allreduce" || op == "reducescatter";
+  const rg_op_kind kind = op == "allreduce"       ? RG_OP_ALL_REDUCE
+                          : op == "reducescatter" ? RG_OP_REDUCE_SCATTER
+                          : op == "allgather"     ? RG_OP_ALL_GATHER
+                          : op == "alltoall"      ? RG_OP_ALL_TO_ALL
+                                                  : RG_OP_BROADCAST;
+  return c.offers(transport, kind, sums ? std::uint32_t{RG_SUM} : 0, RG_F32, 0);
 }
 
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks) {
@@ -156,7 +171,7 @@ bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks) {
 
 double bus_factor(const std::string& op, std::uint32_t ranks) {
   if (op == "allreduce") return 2.0 * (ranks - 1) / ranks;
-  if (op == "reducescatter" || op == "allgather") return 1.0 * (ranks - 1) / ranks;
+  if (op == "reducescatter" || op == "allgather" || op == "alltoall") return 1.0 * (ranks - 1) / ranks;
   return op == "push_pull" ? 2 : 1;
 }
 
@@ -173,6 +188,12 @@ std::uint64_t count_wrong(const std::string& op, std::uint32_t rank, std::uint32
   if (op == "allgather") {
     for (std::uint32_t r = 0; r < ranks; ++r)
       for (std::uint64_t i = share(r).first; i < share(r).end(); ++i) wrong += gradients[i] != value(r, i);
+    return wrong;
+  }
+  if (op == "alltoall") {
+    const std::uint64_t part = gradients.size() / ranks;
+    for (std::uint32_t r = 0; r < ranks; ++r)
+      for (std::uint64_t i = 0; i < part; ++i) wrong += weights[r * part + i] != value(r, rank * part + i);
     return wrong;
   }
   const auto checked = op == "reducescatter" ? share(rank) : rg::span_of_arena{0, gradients.size()};

@@ -27,8 +27,9 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
 // Returns the algorithms of an operation: "native" is the transport's own collective, the others send messages. Empty:
 // the operation has only one algorithm.
 std::vector<std::string> algorithms_of(const std::string& op);
-// Returns true if the transport has the collective `op`, one of allreduce, reducescatter, allgather and broadcast.
-bool has_native(const rg_collectives& c, const std::string& op);
+// Returns true if the instance `transport` has the collective `op`, one of allreduce, reducescatter, allgather, alltoall
+// and broadcast.
+bool has_native(const rg_collectives& c, void* transport, const std::string& op);
 
 // Returns true if rank `r` of `ranks` sends or receives in this operation. Only the last of an odd number of ranks does
 // not, in `send`, which ranks do in pairs.
@@ -39,6 +40,7 @@ bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 //   allreduce      2 (n - 1) / n: the minimum of any algorithm, so that numbers of ranks can be compared
 //   reducescatter  (n - 1) / n: the minimum too; the size is that of the whole buffer, n shards
 //   allgather      (n - 1) / n, as reducescatter
+//   alltoall       (n - 1) / n: a rank keeps 1/n of its buffer and sends the rest
 //   broadcast      1: every rank except the root receives the whole buffer
 //   send           1
 //   push_pull      2: a worker sends and receives the buffer; its server moves more

@@ -14,7 +14,7 @@ namespace regatta::comm {
 
 // An operation to measure, and its algorithm.
 struct operation {
-  std::string op;        // allreduce | reducescatter | allgather | broadcast | send | push_pull
+  std::string op;        // allreduce | reducescatter | allgather | alltoall | broadcast | send | push_pull
   std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty if it has only one
 };
 

@@ -62,10 +62,11 @@ public:
   }
   void close() { transport_.close(); }
 
-  bool can(const operation& o) const {
+  bool can(const operation& o) {
     if (o.algorithm != "native") return true;
     const void* c = transport_.extension(RG_EXT_COLLECTIVES);
-    return c && has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), o.op);
+    return c &&
+           has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), transport_.instance().self, o.op);
   }
 
   strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {

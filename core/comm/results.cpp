@@ -112,8 +112,8 @@ std::string heading_of(const json& context) {
 std::string formulas() {
   return "time      per operation, of the slowest rank; `send`: half of a round trip\n"
          "algbw     size / time\n"
-         "busbw     algbw x 2(n-1)/n for allreduce, x (n-1)/n for reducescatter and allgather, x 1 for broadcast and\n"
-         "          send, x 2 for push_pull (both directions)\n"
+         "busbw     algbw x 2(n-1)/n for allreduce, x (n-1)/n for reducescatter, allgather and alltoall, x 1 for\n"
+         "          broadcast and send, x 2 for push_pull (both directions)\n"
          "#wrong    wrong elements in the results of two checked operations\n"
          "CPU       per operation, of all ranks together\n"
          "size      of the whole buffer: each rank gets (reducescatter) or contributes (allgather) 1/n of it\n"

@@ -66,7 +66,10 @@ transport_summary summarise_transport(const registry& plugins, const std::string
     return c.transport.extension && c.transport.extension(self, extension);
   };
   s.regions = has(RG_EXT_REGIONS);
-  s.collectives = has(RG_EXT_COLLECTIVES);
+  if (has(RG_EXT_COLLECTIVES)) {
+    const auto* table = static_cast<const rg_collectives*>(c.transport.extension(self, RG_EXT_COLLECTIVES));
+    s.collectives = rg::copy_versioned(*table).offers(self, RG_OP_ALL_REDUCE, RG_SUM, RG_F32, 0);
+  }
   stage(who, "was ended");
   c.transport.destroy(self);
   s.files.push_back(c.file.string());

@@ -41,6 +41,11 @@ const char* name_of(std::uint32_t kind) {
   case RG_OP_REDUCE_SCATTER: return "reduce-scatter";
   case RG_OP_ALL_GATHER: return "all-gather";
   case RG_OP_BROADCAST: return "broadcast";
+  case RG_OP_REDUCE: return "reduce";
+  case RG_OP_GATHER: return "gather";
+  case RG_OP_SCATTER: return "scatter";
+  case RG_OP_ALL_TO_ALL: return "all-to-all";
+  case RG_OP_BARRIER: return "barrier";
   case RG_OP_FILL: return "fill";
   case RG_OP_COPY: return "copy";
   case RG_OP_AXPY: return "axpy";
@@ -89,7 +94,12 @@ rg_status strategy_host::submit(const rg_op& op) {
   case RG_OP_ALL_REDUCE:
   case RG_OP_REDUCE_SCATTER:
   case RG_OP_ALL_GATHER:
-  case RG_OP_BROADCAST: return collective(*typed<rg_op_collective>(op));
+  case RG_OP_BROADCAST:
+  case RG_OP_REDUCE:
+  case RG_OP_GATHER:
+  case RG_OP_SCATTER:
+  case RG_OP_ALL_TO_ALL:
+  case RG_OP_BARRIER: return collective(*typed<rg_op_collective>(op));
   case RG_OP_FILL: return fill(*typed<rg_op_fill>(op));
   case RG_OP_COPY: return copy(*typed<rg_op_copy>(op));
   case RG_OP_AXPY: return axpy(*typed<rg_op_axpy>(op));
@@ -156,24 +166,24 @@ rg_status strategy_host::transfer(const rg_op_transfer& o) {
 }
 
 rg_status strategy_host::collective(const rg_op_collective& o) {
-  const auto function = collective_function(o.op.kind);
-  if (!function) return refuse(o.op, "the transport has none");
-  const bool sums = o.op.kind == RG_OP_ALL_REDUCE || o.op.kind == RG_OP_REDUCE_SCATTER;
-  if (const rg_status s = accept(o.op, {{"the buffer", o.buffer, sums ? std::uint32_t{RG_F32} : any_type}}); s < 0)
-    return s;
-  if (!transport_reaches(o.buffer)) return refuse(o.op, out_of_reach);
-  transfers_.collective(o.op.cookie, function, o.group, o.root, o.buffer);
+  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g.id == o.group; });
+  if (group == groups_.end()) return refuse(o.op, fmt::format("group {} is not from split()", o.group));
+  if (const char* wrong = error_in(o, *group)) return refuse(o.op, wrong);
+  const auto [source, target] = buffers_of(o, *group);
+  const rg_buffer* any = source ? source : target;
+  if (!offers(o.op.kind, o.reduction, any ? any->type : std::uint32_t{RG_U8}, o.wire))
+    return refuse(o.op, "the transport has none of this type, reduction and wire type");
+  if (any) {
+    const rg_buffer& other = target ? *target : *any;
+    if (const rg_status s = accept(o.op, {{"the source", *any}, {"the target", other}}); s < 0) return s;
+    if (!transport_reaches(*any)) return refuse(o.op, out_of_reach);
+  }
+  transfers_.collective(o, collectives_.begin, source, target);
   return RG_OK;
 }
 
-transfers::collective_function strategy_host::collective_function(std::uint32_t kind) const {
-  switch (kind) {
-  case RG_OP_ALL_REDUCE: return collectives_.all_reduce;
-  case RG_OP_REDUCE_SCATTER: return collectives_.reduce_scatter;
-  case RG_OP_ALL_GATHER: return collectives_.all_gather;
-  case RG_OP_BROADCAST: return collectives_.broadcast;
-  default: return nullptr;
-  }
+bool strategy_host::offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const {
+  return collectives_.begin && collectives_.offers(setup_.transport.self, kind, reduction, type, wire);
 }
 
 rg_status strategy_host::apply(const rg_op_apply& o) {

@@ -155,15 +155,22 @@ void strategy_host::set_operation_functions() {
   };
   host_.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
     auto& x = *static_cast<strategy_host*>(self);
-    if (!x.collectives_.split || !x.collectives_.all_reduce) return RG_E_UNSUPPORTED;
-    const rg_status s = x.collectives_.split(x.setup_.transport.self, members, count, group);
-    return s < 0 && s != RG_E_UNSUPPORTED ? x.refuse(x.setup_.transport.host->take_error()) : s;
+    if (!x.collectives_.begin) return RG_E_UNSUPPORTED;
+    const auto self_at = std::find(members, members + count, x.cluster_.rank);
+    collective_group g{0, count, static_cast<std::uint32_t>(self_at - members)};
+    if (g.index == count) return x.refuse("split: expected this rank among the members");
+    const rg_status s = x.collectives_.split(x.setup_.transport.self, members, count, &g.id);
+    if (s < 0) return s == RG_E_UNSUPPORTED ? s : x.refuse(x.setup_.transport.host->take_error());
+    x.groups_.push_back(g);
+    *group = g.id;
+    return s;
   };
   host_.submit = [](void* self, const rg_op* op) {
     return guarded(self, [&](strategy_host& x) -> rg_status { return x.submit(*op); });
   };
-  host_.offers = [](void* self, std::uint32_t kind) -> std::uint32_t {
-    return static_cast<strategy_host*>(self)->collective_function(kind) ? 1 : 0;
+  host_.offers = [](void* self, std::uint32_t kind, std::uint32_t reduction, std::uint32_t type,
+                    std::uint32_t wire) -> std::uint32_t {
+    return static_cast<strategy_host*>(self)->offers(kind, reduction, type, wire);
   };
   host_.weights_from = [](void* self, std::uint64_t first) {
     auto& x = *static_cast<strategy_host*>(self);

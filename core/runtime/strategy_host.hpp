@@ -15,6 +15,7 @@
 #include "runtime/gradient_buckets.hpp"
 #include "runtime/operation_timers.hpp"
 #include "runtime/sparse_tables.hpp"
+#include "runtime/collective_rules.hpp"
 #include "runtime/transfers.hpp"
 #include "runtime/transport_instance.hpp"
 #include "runtime/weight_updates.hpp"
@@ -184,8 +185,7 @@ private:
   rg_status transfer(const rg_op_transfer& o);
   bool transport_reaches(const rg_buffer& b) const;
   rg_status collective(const rg_op_collective& o);
-  // Returns the transport's function for a collective; null: it has none.
-  transfers::collective_function collective_function(std::uint32_t kind) const;
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const;
   processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
   rg_work work(std::uint64_t count, double a) const;
   rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
@@ -227,6 +227,7 @@ private:
   rg_cluster cluster_;
   rg_strategy_host host_{};
   rg_collectives collectives_{}; // of the transport; null functions: it has none
+  std::vector<collective_group> groups_;
   void* self_ = nullptr;         // the strategy
 
   host_processor host_processor_;

@@ -53,7 +53,7 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   o->bytes = 0;
   o->function = nullptr;
   o->target = buffer;
-  o->target_address = regions_.address(buffer);
+  o->target_address = buffer.region ? regions_.address(buffer) : nullptr; // a barrier has no buffer
   o->transfer.flags = 0;
   o->transfer.peer = peer;
   o->transfer.lane = lane;
@@ -124,16 +124,24 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   }
 }
 
-void transfers::collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
-                           const rg_buffer& buffer) {
-  operation* o = new_operation(cookie, rank_, 0, buffer);
+void transfers::collective(const rg_op_collective& what, collective_function function, const rg_buffer* source,
+                           const rg_buffer* target) {
+  const rg_buffer none{}, &from = source ? *source : none, &to = target ? *target : none;
+  operation* o = new_operation(what.op.cookie, rank_, 0, bytes_of(from) > bytes_of(to) ? from : target ? to : from);
   o->how = path::transport;
   o->function = function;
-  o->joint.group = group;
-  o->joint.buffer = buffer;
-  o->joint.address = o->target_address;
+  o->joint.kind = what.op.kind;
+  o->joint.group = what.group;
+  o->joint.root = what.root;
+  o->joint.reduction = what.reduction;
+  o->joint.wire = what.wire;
+  o->joint.source = from;
+  o->joint.target = to;
+  o->joint.source_address = source ? regions_.address(from) : nullptr;
+  o->joint.target_address = target ? regions_.address(to) : nullptr;
+  o->joint.counts = what.counts;
+  o->joint.target_counts = what.target_counts;
   o->joint.cookie = o->transfer.cookie;
-  o->joint.root = root;
   post(o);
 }
 
@@ -311,7 +319,7 @@ std::vector<transfers::open_operation> transfers::open() const {
     const bool refused = std::any_of(queues_.begin(), queues_.end(), [&](const fifo& l) {
       return std::find(l.items.begin() + static_cast<std::ptrdiff_t>(l.head), l.items.end(), o) != l.items.end();
     });
-    const std::uint64_t bytes = bytes_of(o->function ? o->joint.buffer : o->target);
+    const std::uint64_t bytes = bytes_of(o->target);
     out.push_back({o->function  ? "collective operation"
                    : o->receive ? "receive"
                                 : "send",

@@ -48,11 +48,11 @@ public:
             std::uint32_t wire = 0);
   void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
             std::uint32_t wire = 0);
-  // Begins a collective of `group`, which split() has returned; completes and fails as send(). `function` is one of the
-  // transport's rg_collectives. `root`: of a broadcast, an index into the group.
+  // Begins a collective by `function`, rg_collectives.begin of the transport; completes and fails as send(). The caller
+  // has checked the arguments; `source` and `target` are the buffers that this rank uses, or null.
   using collective_function = rg_status (*)(void* self, const rg_collective* collective);
-  void collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
-                  const rg_buffer& buffer);
+  void collective(const rg_op_collective& what, collective_function function, const rg_buffer* source,
+                  const rg_buffer* target);
 
   // Moves bytes and appends completions to `out`, those with an error included. While there is nothing to do it waits
   // as rg_transport.poll does. Throws failure, also (plugin) for a completion that belongs to no pending operation: it

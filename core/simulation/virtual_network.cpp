@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
@@ -186,7 +187,7 @@ void virtual_network::complete_arrived(rank& r) {
 
 // The collective executes when the last member joins. Each member then waits as long as a ring takes: both halves of it
 // for an all-reduce, one half for the others.
-rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_collective& c) {
+rg_status virtual_network::collective(rank& r, const rg_collective& c) {
   if (options_.hesitates && (r.refused = !r.refused)) {
     at(now_ + options_.latency_ns, [this, &r] { touched_.push_back(r.number); });
     return RG_AGAIN;
@@ -195,12 +196,14 @@ rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_coll
   const auto& members = groups_[c.group];
   const std::uint64_t number = joined_[{c.group, r.number}]++;
   pending_collective& g = collectives_[{c.group, number}];
-  if (g.joined.empty()) g.kind = kind;
-  if (g.kind != kind) throw std::logic_error("the members of a group call collectives in different orders");
+  if (!g.joined.empty() && g.joined.front().second.kind != c.kind)
+    throw std::logic_error("the members of a group call collectives in different orders");
   g.joined.push_back({r.number, c});
   if (g.joined.size() < members.size()) return RG_OK;
   std::sort(g.joined.begin(), g.joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  const std::uint64_t bytes = bytes_of(c.buffer), n = members.size(), halves = kind == RG_OP_ALL_REDUCE ? 2 : 1;
+  std::uint64_t bytes = 0;
+  for (const auto& [who, what] : g.joined) bytes = std::max({bytes, bytes_of(what.source), bytes_of(what.target)});
+  const std::uint64_t n = members.size(), halves = c.kind == RG_OP_ALL_REDUCE ? 2 : 1;
   const auto took =
       halves * (n - 1) *
       (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / options_.bytes_per_ns) +
@@ -214,32 +217,70 @@ rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_coll
   return RG_OK;
 }
 
-// Summands are added in ascending order of rank.
+namespace {
+
+using bytes_of_member = std::vector<std::byte>;
+
+// Summands are added in ascending order of rank. `sources`: all members' elements.
+std::vector<float> reduced(const std::vector<bytes_of_member>& sources, std::uint32_t reduction, std::uint64_t count) {
+  std::vector<float> all(count);
+  for (std::size_t m = 0; m < sources.size(); ++m)
+    for (std::uint64_t i = 0; i < count && !sources[m].empty(); ++i) {
+      float x;
+      std::memcpy(&x, sources[m].data() + i * sizeof x, sizeof x);
+      all[i] = m == 0 ? x : reduction == RG_MAX ? std::max(all[i], x) : all[i] + x;
+    }
+  if (reduction == RG_AVERAGE)
+    for (float& x : all) x /= static_cast<float>(sources.size());
+  return all;
+}
+
+} // namespace
+
 void virtual_network::write_results(const pending_collective& g) {
-  const rg_collective& first = g.joined[0].second;
-  const std::uint64_t count = first.buffer.count, n = g.joined.size(), element = rg::size_of(first.buffer.type);
-  const auto copy = [&](const rg_collective& from, rg::span_of_arena part) {
-    for (const auto& [who, what] : g.joined)
-      if (what.address && from.address && what.address != from.address)
-        std::memcpy(static_cast<std::byte*>(what.address) + part.first * element,
-                    static_cast<const std::byte*>(from.address) + part.first * element, part.count * element);
-  };
-  if (g.kind == RG_OP_BROADCAST) return copy(g.joined.at(first.root).second, {0, count});
-  if (g.kind == RG_OP_ALL_GATHER) {
-    for (std::uint64_t k = 0; k < n; ++k) copy(g.joined[k].second, rg::part_of({0, count}, k, n));
-    return;
+  // Sources are copied first, because collectives may be in place.
+  std::vector<bytes_of_member> sources;
+  for (const auto& [who, what] : g.joined) {
+    const auto* first = static_cast<const std::byte*>(what.source_address);
+    sources.emplace_back(first, first + (first ? bytes_of(what.source) : 0));
   }
-  std::vector<float> sum(count, 0.0f);
-  for (const auto& [who, what] : g.joined)
-    if (const auto* x = static_cast<const float*>(what.address))
-      for (std::size_t i = 0; i < count; ++i) sum[i] += x[i];
-  for (std::uint64_t k = 0; k < n; ++k) {
-    auto* const y = static_cast<float*>(g.joined[k].second.address);
-    if (!y) continue;
-    const auto mine = g.kind == RG_OP_ALL_REDUCE ? rg::span_of_arena{0, count} : rg::part_of({0, count}, k, n);
-    // the rest of a reduce-scatter's buffer is undefined
-    std::fill_n(y, count, std::numeric_limits<float>::quiet_NaN());
-    std::copy_n(sum.data() + mine.first, mine.count, y + mine.first);
+  const std::uint64_t n = g.joined.size();
+  for (std::uint64_t m = 0; m < n; ++m) {
+    const rg_collective& c = g.joined[m].second;
+    auto* const to = static_cast<std::byte*>(c.target_address);
+    if (!to) continue; // a ghost, or unused
+    const std::uint64_t element = rg::size_of(c.target.type);
+    const auto put = [&](std::uint64_t at, const bytes_of_member& from, rg::chunk part) {
+      std::memcpy(to + at * element, from.data() + part.first * element, part.count * element);
+    };
+    const auto whole = [&](std::uint64_t k) { return rg::chunk{0, sources[k].size() / element}; };
+    switch (c.kind) {
+    case RG_OP_ALL_REDUCE:
+    case RG_OP_REDUCE:
+    case RG_OP_REDUCE_SCATTER: {
+      const std::vector<float> all = reduced(sources, c.reduction, c.source.count);
+      const bool cut = c.kind == RG_OP_REDUCE_SCATTER;
+      const rg::chunk own = cut ? rg::chunk_of(c.source.count, c.counts, m, n) : rg::chunk{0, c.source.count};
+      if (cut && to == static_cast<const std::byte*>(c.source_address) + own.first * element) // else undefined
+        std::fill_n(static_cast<float*>(const_cast<void*>(c.source_address)), c.source.count,
+                    std::numeric_limits<float>::quiet_NaN());
+      if (c.kind != RG_OP_REDUCE || c.root == m) std::memcpy(to, all.data() + own.first, own.count * element);
+      break;
+    }
+    case RG_OP_BROADCAST: put(0, sources[c.root], whole(c.root)); break;
+    case RG_OP_SCATTER: put(0, sources[c.root], rg::chunk_of(whole(c.root).count, c.counts, m, n)); break;
+    case RG_OP_ALL_GATHER:
+    case RG_OP_GATHER:
+      for (std::uint64_t k = 0; k < n; ++k) put(rg::chunk_of(c.target.count, c.counts, k, n).first, sources[k], whole(k));
+      break;
+    default: // RG_OP_ALL_TO_ALL; a barrier has no target
+      for (std::uint64_t k = 0; k < n; ++k) {
+        const rg_collective& other = g.joined[k].second;
+        const auto from = c.counts ? rg::chunk_of(0, other.counts, m, n) : rg::equal_chunk(other.source.count, m, n);
+        put(c.counts ? rg::chunk_of(0, c.target_counts, k, n).first : rg::equal_chunk(c.target.count, k, n).first,
+            sources[k], from);
+      }
+    }
   }
 }
 
@@ -273,10 +314,10 @@ rg_transport virtual_network::make_functions(bool collectives) {
       if (found == groups.end()) groups.push_back(wanted);
       return RG_OK;
     };
-    c.all_reduce = &collective<RG_OP_ALL_REDUCE>;
-    c.reduce_scatter = &collective<RG_OP_REDUCE_SCATTER>;
-    c.all_gather = &collective<RG_OP_ALL_GATHER>;
-    c.broadcast = &collective<RG_OP_BROADCAST>;
+    c.offers = [](void*, std::uint32_t kind, std::uint32_t, std::uint32_t type, std::uint32_t wire) -> std::uint32_t {
+      return wire == 0 && (!rg::reduces(kind) || type == RG_F32);
+    };
+    c.begin = &virtual_network::begin;
     return c;
   }();
   t.extension = [](void*, const char* id) -> const void* {

@@ -96,7 +96,6 @@ private:
     std::deque<payload> landed; // eager: messages that arrived before their receive was posted
   };
   struct pending_collective { // a pending native collective
-    std::uint32_t kind = 0;   // rg_op_kind
     std::vector<std::pair<std::uint32_t, rg_collective>> joined;
   };
 
@@ -112,11 +111,11 @@ private:
   void at(std::uint64_t t, std::function<void()> f) { events_.push({t, order_++, std::move(f)}); }
   rg_status send(rank& from, const rg_transfer& t);
   rg_status recv(rank& to, const rg_transfer& t);
-  template <std::uint32_t Kind> static rg_status collective(void* self, const rg_collective* c) {
+  static rg_status begin(void* self, const rg_collective* c) {
     auto& r = *static_cast<rank*>(self);
-    return r.network->collective(r, Kind, *c);
+    return r.network->collective(r, *c);
   }
-  rg_status collective(rank& r, std::uint32_t kind, const rg_collective& c);
+  rg_status collective(rank& r, const rg_collective& c);
   static void write_results(const pending_collective& g); // writes every member's result
   void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
   void pump(rank& from);

@@ -50,7 +50,13 @@ std::uint64_t blocks_of(const std::string& id, const std::vector<std::filesystem
           pending.push_back(self->send(next, 1, from, 0, bytes / 4 * 4));
         }
         self->finish(pending);
-        if (collectives) self->finish(self->collective(&rg_collectives::all_reduce, group, sum, 0, RG_F32, bytes / 4));
+        if (!collectives) continue;
+        auto all_reduce = rg::make_versioned<rg_collective>();
+        all_reduce.kind = RG_OP_ALL_REDUCE;
+        all_reduce.reduction = RG_SUM;
+        all_reduce.group = group;
+        all_reduce.source = all_reduce.target = {0, RG_F32, 0, bytes / 4};
+        self->finish(self->collective(all_reduce, sum));
       }
     };
     for (int k = 0; k < 10; ++k) send_and_receive();

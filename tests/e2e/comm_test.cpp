@@ -21,8 +21,9 @@ json document(const temporary_folder& s, const std::string& options) {
 
 TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
   const temporary_folder s;
-  const json d = document(s, "--op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport shm,tcp "
-                             "--ranks 2,3 --min 8B --max 100000B --factor 100");
+  const json d =
+      document(s, "--op allreduce,reducescatter,allgather,alltoall,broadcast,send,push_pull --transport shm,tcp "
+                  "--ranks 2,3 --min 8B --max 100000B --factor 100");
   CHECK(d.at("schema") == "regatta.comm/1");
   CHECK(d.at("context").at("hosts").size() == 1);
   CHECK(d.at("context").at("plugins").size() == 2);
@@ -39,6 +40,7 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
     const std::map<std::string, double> factors = {{"allreduce", 2 * (n - 1) / n},
                                                    {"reducescatter", (n - 1) / n},
                                                    {"allgather", (n - 1) / n},
+                                                   {"alltoall", (n - 1) / n},
                                                    {"broadcast", 1},
                                                    {"send", 1},
                                                    {"push_pull", 2}};
@@ -49,9 +51,9 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
                 (r.at("algorithm").is_null() ? "" : " " + r.at("algorithm").get<std::string>()));
   }
   for (const char* transport : {"shm", "tcp"})
-    for (const char* what :
-         {" allreduce ring", " allreduce halving_doubling", " allreduce recursive_doubling", " reducescatter ring",
-          " allgather ring", " broadcast tree", " broadcast scatter_gather", " send", " push_pull"})
+    for (const char* what : {" allreduce ring", " allreduce halving_doubling", " allreduce recursive_doubling",
+                             " reducescatter ring", " allgather ring", " alltoall pairwise", " broadcast tree",
+                             " broadcast scatter_gather", " send", " push_pull"})
       CHECK(seen.contains(transport + std::string(what)));
   for (const char* what : {" allreduce native", " reducescatter native", " allgather native", " broadcast native"}) {
     CHECK(seen.contains("shm" + std::string(what)));
@@ -61,15 +63,16 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
 
 TEST_CASE("collectives between 5 ranks, more than a power of two, also over a transport made of others") {
   const temporary_folder s;
-  const json d = document(s, "--op reducescatter,allgather,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
-                             "--factor 25");
+  const json d =
+      document(s, "--op reducescatter,allgather,alltoall,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
+                  "--factor 25");
   std::set<std::string> seen;
   for (const json& r : d.at("results")) {
     CAPTURE(r);
     CHECK(r.at("wrong") == 0);
     seen.insert(r.at("op").get<std::string>() + " " + r.at("algorithm").get<std::string>());
   }
-  CHECK(seen.size() == 2 + 2 + 3);
+  CHECK(seen.size() == 2 + 2 + 1 + 3);
 }
 
 TEST_CASE("an algorithm is asked for only where an operation has it") {

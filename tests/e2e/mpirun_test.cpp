@@ -123,8 +123,9 @@ TEST_CASE("transports and collectives alone, over MPI") {
     return;
   }
   const temporary_folder s;
-  const std::string sizes = "comm --op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport mpi "
-                            "--seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
+  const std::string sizes =
+      "comm --op allreduce,reducescatter,allgather,alltoall,broadcast,send,push_pull --transport mpi "
+      "--seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
   const outcome o = program(s, sizes + "--ranks 2,3", launcher + "3");
   INFO(o.err);
   REQUIRE(o.code == 0);
@@ -136,7 +137,7 @@ TEST_CASE("transports and collectives alone, over MPI") {
     if (r.at("op") == "allreduce") algorithms.insert(r.at("algorithm"));
     if (r.at("algorithm") == "native") native.insert(r.at("op"));
   }
-  CHECK(native == std::set<std::string>{"allreduce", "reducescatter", "allgather", "broadcast"});
+  CHECK(native == std::set<std::string>{"allreduce", "reducescatter", "allgather", "alltoall", "broadcast"});
   CHECK(algorithms == std::set<std::string>{"halving_doubling", "native", "recursive_doubling", "ring"});
   const outcome few = program(s, sizes + "--ranks 4", launcher + "3");
   CHECK(few.code == 2);

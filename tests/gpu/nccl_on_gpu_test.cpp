@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 
 namespace {
@@ -60,12 +61,20 @@ rg_transfer transfer(array& a, std::uint32_t peer, std::uint64_t cookie) {
   return t;
 }
 
-rg_collective collective(array& a, std::uint32_t group, std::uint64_t length = count) {
+// A collective of `length` elements in place, over both ranks or (`alone`) one.
+rg_collective collective(std::uint32_t kind, array& a, std::uint32_t group, std::uint32_t rank,
+                         std::uint64_t length = count, bool alone = false) {
   rg_collective c{};
   c.struct_size = sizeof c;
+  c.kind = kind;
   c.group = group;
-  c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = length};
-  c.address = a.data;
+  c.reduction = rg::reduces(kind) ? std::uint32_t{RG_SUM} : 0;
+  const rg::chunk own = rg::chunk_of(length, nullptr, alone ? 0 : rank, alone ? 1 : 2), whole{0, length};
+  const rg::chunk from = kind == RG_OP_ALL_GATHER ? own : whole, to = kind == RG_OP_REDUCE_SCATTER ? own : whole;
+  c.source = {.region = 1, .type = RG_F32, .offset = from.first * sizeof(float), .count = from.count};
+  c.target = {.region = 1, .type = RG_F32, .offset = to.first * sizeof(float), .count = to.count};
+  c.source_address = a.data + from.first;
+  c.target_address = a.data + to.first;
   return c;
 }
 
@@ -135,11 +144,11 @@ void run(std::uint32_t rank, int control, bool dies) {
     b.expect(static_cast<float>(peer + 1), 1, "a message came damaged");
   }
   const std::vector<std::uint32_t> everybody = {0, 1}, alone = {rank};
-  require(t.all_reduce(collective(a, t.split(everybody))) == RG_OK, "all_reduce");
+  require(t.begin(collective(RG_OP_ALL_REDUCE, a, t.split(everybody), rank)) == RG_OK, "all_reduce");
   finish(t, 1);
   a.expect(3, 2, "a sum is wrong");
   a.fill(1);
-  require(t.all_reduce(collective(a, t.split(alone))) == RG_OK, "all_reduce");
+  require(t.begin(collective(RG_OP_ALL_REDUCE, a, t.split(alone), rank, count, true)) == RG_OK, "all_reduce");
   finish(t, 1);
   a.expect(1, 1, "a sum of one is not itself");
   require(t.counters().bytes_sent == (3 + 1) * count * sizeof(float), "the counters are wrong");
@@ -149,18 +158,18 @@ void run(std::uint32_t rank, int control, bool dies) {
   for (const std::size_t length : {count, count - 37}) {
     const std::size_t cut = (length + 15) / 16 / 2 * 16;
     a.fill(static_cast<float>(rank + 1));
-    require(t.reduce_scatter(collective(a, all, length)) == RG_OK, "reduce_scatter");
+    require(t.begin(collective(RG_OP_REDUCE_SCATTER, a, all, rank, length)) == RG_OK, "reduce_scatter");
     finish(t, 1);
     a.expect(3, 2, "a share of a sum is wrong", rank ? cut : 0, rank ? length : cut);
-    require(t.all_gather(collective(a, all, length)) == RG_OK, "all_gather");
+    require(t.begin(collective(RG_OP_ALL_GATHER, a, all, rank, length)) == RG_OK, "all_gather");
     finish(t, 1);
     a.expect(3, 2, "a share did not come", 0, length);
     a.expect(static_cast<float>(rank + 1), 1, "what is no part of the buffer was changed", length);
   }
   a.fill(static_cast<float>(rank + 1));
-  auto copy = collective(a, all);
+  auto copy = collective(RG_OP_BROADCAST, a, all, rank);
   copy.root = 1;
-  require(t.broadcast(copy) == RG_OK, "broadcast");
+  require(t.begin(copy) == RG_OK, "broadcast");
   finish(t, 1);
   a.expect(2, 1, "a broadcast came damaged");
   t.close(patience);

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 
 using namespace nccl;
@@ -61,21 +62,33 @@ struct recorder : medium {
   void recv(communicator c, void* p, std::uint64_t n, std::uint32_t peer) override {
     s.log.push_back("recv " + name(c) + " " + at(p) + "+" + std::to_string(n) + " from " + std::to_string(peer));
   }
-  void all_reduce(communicator c, float* p, std::uint64_t n) override {
-    s.log.push_back("sum " + name(c) + " " + at(p) + "+" + std::to_string(n));
+  // "256+8", or "256>512+8" if the target is elsewhere; what is reduced otherwise than by a sum of floats is named.
+  static std::string range(const void* from, const void* to, std::uint64_t n) {
+    return at(from) + (from == to ? "" : ">" + at(to)) + "+" + std::to_string(n);
   }
-  void reduce_scatter(communicator c, float* p, std::uint64_t n, std::uint32_t rank) override {
-    s.log.push_back("scatter " + name(c) + " " + at(p) + "+" + std::to_string(n) + " mine " + std::to_string(rank));
+  static std::string range(const void* from, const void* to, elements e) {
+    return range(from, to, e.count) +
+           (e.reduction == RG_SUM   ? ""
+            : e.reduction == RG_MAX ? " max"
+                                    : " average") +
+           (e.type == RG_F32 ? "" : " of type " + std::to_string(e.type));
   }
-  void all_gather(communicator c, std::byte* p, std::uint64_t n, std::uint32_t rank) override {
-    s.log.push_back("gather " + name(c) + " " + at(p) + "+" + std::to_string(n) + " mine " + std::to_string(rank));
+  void all_reduce(communicator c, const void* from, void* to, elements e) override {
+    s.log.push_back("sum " + name(c) + " " + range(from, to, e));
   }
-  void reduce(communicator c, float* p, std::uint64_t n, std::uint32_t root) override {
-    s.log.push_back("sum " + name(c) + " " + at(p) + "+" + std::to_string(n) + " to " + std::to_string(root));
+  void reduce_scatter(communicator c, const void* from, void* to, elements e) override {
+    s.log.push_back("scatter " + name(c) + " " + range(from, to, e));
   }
-  void broadcast(communicator c, void* p, std::uint64_t n, std::uint32_t root) override {
-    s.log.push_back("copy " + name(c) + " " + at(p) + "+" + std::to_string(n) + " from " + std::to_string(root));
+  void all_gather(communicator c, const void* from, void* to, std::uint64_t n) override {
+    s.log.push_back("gather " + name(c) + " " + range(from, to, n));
   }
+  void reduce(communicator c, const void* from, void* to, elements e, std::uint32_t root) override {
+    s.log.push_back("sum " + name(c) + " " + range(from, to, e) + " to " + std::to_string(root));
+  }
+  void broadcast(communicator c, const void* from, void* to, std::uint64_t n, std::uint32_t root) override {
+    s.log.push_back("copy " + name(c) + " " + range(from, to, n) + " from " + std::to_string(root));
+  }
+  void copy(const void* from, void* to, std::uint64_t n) override { s.log.push_back("move " + range(from, to, n)); }
   void end_group() override { s.log.push_back("}"); }
   void wait_for(rg_fence f) override { s.log.push_back("after " + text(f)); }
   rg_fence record() override {
@@ -120,14 +133,27 @@ struct fixture {
     x.cookie = cookie;
     return x;
   }
-  rg_collective sum(std::uintptr_t address, std::uint64_t count, std::uint64_t cookie, std::uint32_t group = 0) {
+  // A collective of `count` floats in place; of its chunk, where it has one.
+  rg_collective in_place(std::uint32_t kind, std::uintptr_t address, std::uint64_t count, std::uint64_t cookie,
+                         std::uint32_t group = 0, std::uint32_t type = RG_F32) {
     rg_collective c{};
     c.struct_size = sizeof c;
+    c.kind = kind;
     c.group = group;
-    c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
-    c.address = reinterpret_cast<void*>(address);
+    c.reduction = rg::reduces(kind) ? std::uint32_t{RG_SUM} : 0;
+    const rg_buffer whole{.region = 1, .type = type, .offset = 0, .count = count};
+    const rg::chunk own = rg::chunk_of(count, nullptr, world.rank, world.size);
+    const rg_buffer mine{.region = 1, .type = type, .offset = 0, .count = own.count};
+    c.source = kind == RG_OP_ALL_GATHER ? mine : whole;
+    c.target = kind == RG_OP_REDUCE_SCATTER ? mine : whole;
+    const std::uintptr_t chunk = address + own.first * rg::size_of(type);
+    c.source_address = reinterpret_cast<void*>(kind == RG_OP_ALL_GATHER ? chunk : address);
+    c.target_address = reinterpret_cast<void*>(kind == RG_OP_REDUCE_SCATTER ? chunk : address);
     c.cookie = cookie;
     return c;
+  }
+  rg_collective sum(std::uintptr_t address, std::uint64_t count, std::uint64_t cookie, std::uint32_t group = 0) {
+    return in_place(RG_OP_ALL_REDUCE, address, count, cookie, group);
   }
   std::vector<rg_completion> poll(std::uint64_t timeout_ns = 0, std::size_t room = 8) {
     std::vector<rg_completion> out(room);
@@ -194,8 +220,8 @@ TEST_CASE("the stream waits for what an operation comes after, before its group 
 TEST_CASE("messages and collectives are never in one group, and keep their order") {
   fixture f;
   f.t.send(f.transfer(64, 1, 1, 1));
-  f.t.all_reduce(f.sum(256, 8, 2));
-  f.t.all_reduce(f.sum(512, 8, 3));
+  f.t.begin(f.sum(256, 8, 2));
+  f.t.begin(f.sum(512, 8, 3));
   f.t.recv(f.transfer(128, 1, 1, 4));
   const auto done = f.poll();
   CHECK(f.script.log == calls{"{", "send c1 64+4 to 1", "}", "record 1001", "{", "sum c1 256+8", "sum c1 512+8", "}",
@@ -206,26 +232,77 @@ TEST_CASE("messages and collectives are never in one group, and keep their order
   CHECK(f.t.counters().bytes_sent == 4 + 2 * 32); // two ranks: 2 (n - 1) / n of the bytes
 }
 
-TEST_CASE("shares that are equally long go as one collective, others as one a share") {
+TEST_CASE("chunks that are equally long go as one collective, others as one a chunk") {
   fixture f(1, 2);
-  f.t.reduce_scatter(f.sum(256, 64, 1));
-  f.t.all_gather(f.sum(256, 64, 2));
+  f.t.begin(f.in_place(RG_OP_REDUCE_SCATTER, 256, 64, 1));
+  f.t.begin(f.in_place(RG_OP_ALL_GATHER, 256, 64, 2));
   CHECK(f.poll().size() == 2);
-  CHECK(f.script.log == calls{"{", "scatter c1 256+32 mine 1", "gather c1 256+128 mine 1", "}", "record 1001"});
+  CHECK(f.script.log == calls{"{", "scatter c1 256>384+32", "gather c1 384>256+128", "}", "record 1001"});
   CHECK(f.t.counters().bytes_sent == 2 * 128);
   f.script.log.clear();
-  f.t.reduce_scatter(f.sum(256, 40, 3)); // shares are multiples of 16 elements: 16 and 24
-  f.t.all_gather(f.sum(256, 40, 4));
-  f.t.reduce_scatter(f.sum(256, 7, 5)); // the first share is empty
+  f.t.begin(f.in_place(RG_OP_REDUCE_SCATTER, 256, 40, 3)); // chunks begin at multiples of 16 elements: 16 and 24
+  f.t.begin(f.in_place(RG_OP_ALL_GATHER, 256, 40, 4));
+  f.t.begin(f.in_place(RG_OP_REDUCE_SCATTER, 256, 7, 5)); // the first chunk is empty
   CHECK(f.poll().size() == 3);
   CHECK(f.script.log == calls{"{", "sum c1 256+16 to 0", "sum c1 320+24 to 1", "copy c1 256+64 from 0",
                               "copy c1 320+96 from 1", "sum c1 256+7 to 1", "}", "record 1002"});
   f.script.log.clear();
-  rg_collective bytes = f.sum(256, 33, 6); // of any element type
-  bytes.buffer.type = RG_U8;
-  f.t.all_gather(bytes);
+  f.t.begin(f.in_place(RG_OP_ALL_GATHER, 256, 33, 6, 0, RG_U8)); // of any element type
   CHECK(f.poll().size() == 1);
   CHECK(f.script.log == calls{"{", "copy c1 256+16 from 0", "copy c1 272+17 from 1", "}", "record 1003"});
+  f.script.log.clear();
+  rg_collective c = f.in_place(RG_OP_REDUCE_SCATTER, 256, 12, 7);
+  const std::array<std::uint64_t, 2> counts = {6, 6}; // equal by counts, not in place
+  c.counts = counts.data();
+  c.target.count = 6;
+  c.target_address = reinterpret_cast<void*>(std::uintptr_t{1024});
+  f.t.begin(c);
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"{", "scatter c1 256>1024+6", "}", "record 1004"});
+}
+
+TEST_CASE("other types and reductions; those that NCCL lacks are refused") {
+  fixture f;
+  rg_collective c = f.in_place(RG_OP_ALL_REDUCE, 256, 8, 1, 0, RG_BF16);
+  c.reduction = RG_AVERAGE;
+  c.target_address = reinterpret_cast<void*>(std::uintptr_t{512});
+  f.t.begin(c);
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"{", "sum c1 256>512+8 average of type 3", "}", "record 1001"});
+  CHECK(f.t.offers(RG_OP_REDUCE, RG_MAX, RG_I64, 0));
+  CHECK(!f.t.offers(RG_OP_REDUCE, RG_SUM, RG_U4, 0));
+  CHECK(!f.t.offers(RG_OP_ALL_REDUCE, RG_SUM, RG_F32, RG_BF16));
+  CHECK(!f.t.offers(RG_OP_BARRIER, 0, RG_U8, 0));
+  c.source.type = c.target.type = RG_U4;
+  CHECK_THROWS_AS(f.t.begin(c), rg::error);
+}
+
+TEST_CASE("gather, scatter and all-to-all are messages, and a copy of the rank's own chunk") {
+  fixture f(1, 3);
+  const auto call = [&](std::uint32_t kind, std::uint64_t from, std::uint64_t to, std::uint32_t root) {
+    rg_collective c = f.in_place(kind, 256, 0, 1, 0, RG_U8);
+    c.source.count = from;
+    c.target.count = to;
+    c.target_address = reinterpret_cast<void*>(std::uintptr_t{1024});
+    c.root = root;
+    return c;
+  };
+  f.t.begin(call(RG_OP_ALL_TO_ALL, 30, 30, 0));
+  f.poll();
+  CHECK(f.script.log == calls{"{", "send c1 256+10 to 0", "recv c1 1024+10 from 0", "send c1 276+10 to 2",
+                              "recv c1 1044+10 from 2", "move 266>1034+10", "}", "record 1001"});
+  f.script.log.clear();
+  f.t.begin(call(RG_OP_GATHER, 16, 48, 1));
+  f.t.begin(call(RG_OP_GATHER, 16, 0, 2));
+  f.poll();
+  CHECK(f.script.log == calls{"{", "recv c1 1024+16 from 0", "recv c1 1056+16 from 2", "move 256>1040+16",
+                              "send c1 256+16 to 2", "}", "record 1002"});
+  f.script.log.clear();
+  f.t.begin(call(RG_OP_SCATTER, 48, 16, 1));
+  f.t.begin(call(RG_OP_SCATTER, 0, 16, 0));
+  f.poll();
+  CHECK(f.script.log == calls{"{", "send c1 256+16 to 0", "send c1 288+16 to 2", "move 272>1024+16",
+                              "recv c1 1024+16 from 0", "}", "record 1003"});
 }
 
 TEST_CASE("a broadcast is from a place among the members, and behind what it waits for") {
@@ -233,15 +310,15 @@ TEST_CASE("a broadcast is from a place among the members, and behind what it wai
   const std::array<std::uint32_t, 2> some = {0, 2};
   const std::uint32_t group = f.t.split(some);
   f.script.log.clear();
-  rg_collective c = f.sum(64, 5, 1, group);
+  rg_collective c = f.in_place(RG_OP_BROADCAST, 64, 5, 1, group);
   c.root = 1; // index in the group: rank 2
   c.after = 50;
-  f.t.broadcast(c);
+  f.t.begin(c);
   CHECK(f.poll().size() == 1);
   CHECK(f.script.log == calls{"after 50", "{", "copy c2 64+20 from 1", "}", "record 1002"});
   CHECK(f.t.counters().bytes_sent == 20);
   c.root = 2;
-  CHECK_THROWS_AS(f.t.broadcast(c), rg::error);
+  CHECK_THROWS_AS(f.t.begin(c), rg::error);
 }
 
 TEST_CASE("a group that is not in the stream yet holds back its completions and the next group") {
@@ -303,7 +380,7 @@ TEST_CASE("a group of all is the communicator itself; others get one, its id sen
     CHECK(f.script.log ==
           calls{"id", "to device", "{", "send c1 7+128 to 2", "}", "record 1001", "to host", "join 128 0/2"});
     f.script.log.clear();
-    f.t.all_reduce(f.sum(64, 4, 1, 1));
+    f.t.begin(f.sum(64, 4, 1, 1));
     CHECK(f.poll().size() == 1);
     CHECK(f.script.log == calls{"{", "sum c2 64+4", "}", "record 1002"});
   }
@@ -408,8 +485,13 @@ TEST_CASE("one rank alone needs no communicator") {
   fixture f(0, 1);
   const std::array<std::uint32_t, 1> alone = {0};
   CHECK(f.t.split(alone) == 0);
-  f.t.all_reduce(f.sum(64, 4, 1));
+  f.t.begin(f.sum(64, 4, 1));
   CHECK(f.poll().size() == 1);
   CHECK(f.script.log == calls{"record 1001"});
+  rg_collective apart = f.sum(64, 4, 2);
+  apart.target_address = reinterpret_cast<void*>(std::uintptr_t{128});
+  f.t.begin(apart);
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"record 1001", "move 64>128+16", "record 1002"});
   f.t.close(1'000'000);
 }

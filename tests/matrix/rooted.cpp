@@ -28,7 +28,7 @@ struct rooted {
     if (how == "native") {
       for (const rg_op_kind kind : {RG_OP_REDUCE_SCATTER, RG_OP_ALL_GATHER, RG_OP_BROADCAST})
         if (!c.offers(kind)) throw rg::error(RG_E_CONFIG, "the transport lacks a collective");
-      group = c.split(members).value();
+      group = c.split(members);
     }
     if (c.rank() == root) c.own(c.whole(), rg::role::worker);
   }
@@ -36,15 +36,15 @@ struct rooted {
   rg::task<> end_step(std::uint64_t step) {
     const rg_buffer gradients = comm.gradients(comm.whole()), weights = comm.weights(comm.whole());
     if (how == "native") {
-      co_await comm.reduce_scatter(group, gradients);
-      co_await comm.all_gather(group, gradients);
+      co_await comm.reduce_scatter(*group, gradients);
+      co_await comm.all_gather(*group, gradients);
     } else {
       co_await rg::ring_reduce_scatter(comm, members, comm.rank(), gradients, 0);
       co_await rg::ring_all_gather(comm, members, comm.rank(), gradients, 0);
     }
     if (comm.rank() == root) co_await comm.apply(0, gradients, step, rg::role::worker);
     if (how == "native")
-      co_await comm.broadcast(group, weights, root);
+      co_await comm.broadcast(*group, weights, root);
     else if (how == "tree")
       co_await rg::tree_broadcast(comm, members, comm.rank(), root, weights, 0);
     else
@@ -53,7 +53,8 @@ struct rooted {
 
   rg::comm& comm;
   std::string how;
-  std::uint32_t root, group = 0;
+  std::uint32_t root;
+  std::optional<rg::group> group;
   std::vector<std::uint32_t> members;
 };
 

@@ -217,29 +217,28 @@ std::uint64_t endpoint::recv_elements(std::uint32_t peer, const memory& m, const
   return begin(true, with_elements(transfer(peer, 0, m, buffer.offset, bytes_of_elements(buffer), 0), buffer));
 }
 
-rg_status endpoint::try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
-                                   std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie) {
-  const rg_collectives functions = rg::copy_versioned(*extension<rg_collectives>(RG_EXT_COLLECTIVES));
-  auto c = rg::make_versioned<rg_collective>();
-  c.group = group;
-  c.buffer = {m.region, type, offset, count};
-  c.address = m.data ? m.data + offset : nullptr;
+rg_status endpoint::try_collective(rg_collective c, const memory& m, std::uint64_t& cookie) {
+  const auto place = [&](rg_buffer& b) -> std::byte* {
+    if (b.type == 0) return nullptr;
+    require(b.offset + rg::bytes_of(b) <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
+    b.region = m.region;
+    return m.data ? m.data + b.offset : nullptr;
+  };
+  c.source_address = place(c.source);
+  c.target_address = place(c.target);
   c.cookie = cookie = ++last_cookie_;
-  c.root = root;
-  return (functions.*f)(self_, &c);
+  return rg::copy_versioned(*extension<rg_collectives>(RG_EXT_COLLECTIVES)).begin(self_, &c);
 }
 
-std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
-                                   std::uint32_t type, std::uint64_t count, std::uint32_t root) {
-  require(offset + count * rg::size_of(type) <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
+std::uint64_t endpoint::collective(const rg_collective& c, const memory& m) {
   std::uint64_t cookie = 0;
   rg_status s;
   const std::uint64_t begin = rg::now_ns();
-  while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) {
+  while ((s = try_collective(c, m, cookie)) == RG_AGAIN) {
     if (rg::now_ns() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
     poll(second / 1000);
   }
-  descriptions_[cookie] = "collective of " + std::to_string(count) + " elements";
+  descriptions_[cookie] = "collective of " + std::to_string(std::max(c.source.count, c.target.count)) + " elements";
   check(s, descriptions_[cookie]);
   return cookie;
 }

@@ -100,15 +100,12 @@ public:
   // unknown type has one byte. Return the cookie.
   std::uint64_t send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
   std::uint64_t recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
-  // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
-  // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
-  // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the
-  // cookie.
-  using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
-  rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
-                           std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
-  std::uint64_t collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
-                           std::uint32_t type, std::uint64_t count, std::uint32_t root = 0);
+  // Begin the collective `c`, whose buffers lie at bytes c.source.offset and c.target.offset of `m`; a buffer of type 0 is
+  // not used. `c.group` is a number from rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES.
+  // try_collective() returns every status. collective() polls while the status is RG_AGAIN, throws timed_out after
+  // `operation_timeout`, and returns the cookie.
+  rg_status try_collective(rg_collective c, const memory& m, std::uint64_t& cookie);
+  std::uint64_t collective(const rg_collective& c, const memory& m);
 
   // Retries kept transfers, polls the transport once and keeps the completions. Returns their number, at most 7. Waits
   // up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion belongs to no

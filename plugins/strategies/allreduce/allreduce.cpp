@@ -185,7 +185,7 @@ private:
   std::optional<rg::host_groups> groups; // if empty, there is one host, or hosts have different numbers of workers
   std::optional<sharded_update> sharded; // if empty, `chosen` is used
   std::vector<algorithm> chosen;         // by bucket
-  std::optional<std::uint32_t> group;    // for the transport's own all-reduce
+  std::optional<rg::group> group;        // for the transport's own all-reduce
   std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling
   rg::replicated_tables rows;
   rg::task_group running;

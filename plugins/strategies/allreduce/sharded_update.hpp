@@ -93,6 +93,6 @@ private:
   const std::vector<rg::span_of_arena>& buckets_;
   const std::vector<std::uint32_t>& members_;
   std::size_t me_;
-  std::optional<std::uint32_t> group_;                        // of all workers; if empty, messages are used
+  std::optional<rg::group> group_;                            // of all workers; if empty, messages are used
   std::vector<operations> sums_, weights_, pushes_, answers_; // [bucket][worker]
 };

@@ -44,7 +44,13 @@ public:
                                        inside_.transport.id() + "\" and between = \"" + between_.transport.id() + "\"");
     const std::uint32_t both = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
                         either = RG_CAP_EXACT_SIZE | RG_CAP_CANCEL_ALL;
-    return {.flags = (a.flags & b.flags & both) | ((a.flags | b.flags) & either),
+    // A side without collectives does not limit how those of the other side add.
+    const auto adds_in_order = [](const side& s, const rg_transport_caps& c) {
+      return !s.native.split || (c.flags & RG_CAP_ASCENDING_SUMS);
+    };
+    const std::uint32_t ascending =
+        adds_in_order(inside_, a) && adds_in_order(between_, b) ? std::uint32_t{RG_CAP_ASCENDING_SUMS} : 0;
+    return {.flags = (a.flags & b.flags & both) | ((a.flags | b.flags) & either) | ascending,
             .memory = a.memory & b.memory,
             .p2p = std::max(a.p2p, b.p2p), // the more restricted one: values ascend from independent to none
             .own_threads = a.own_threads + b.own_threads};
@@ -164,17 +170,19 @@ public:
     groups_.push_back({s, group});
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) { return pass_on(c, &rg_collectives::all_reduce); }
-  rg_status reduce_scatter(const rg_collective& c) { return pass_on(c, &rg_collectives::reduce_scatter); }
-  rg_status all_gather(const rg_collective& c) { return pass_on(c, &rg_collectives::all_gather); }
-  rg_status broadcast(const rg_collective& c) { return pass_on(c, &rg_collectives::broadcast); }
-  bool offers(rg_op_kind collective) const noexcept {
-    const auto function = collective == RG_OP_ALL_REDUCE       ? &rg_collectives::all_reduce
-                          : collective == RG_OP_REDUCE_SCATTER ? &rg_collectives::reduce_scatter
-                          : collective == RG_OP_ALL_GATHER     ? &rg_collectives::all_gather
-                                                               : &rg_collectives::broadcast;
-    const auto can = [&](const side& s) { return !s.native.split || s.native.*function; };
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+    const auto can = [&](const side& s) {
+      return !s.native.split || s.native.offers(s.transport.self(), kind, reduction, type, wire);
+    };
     return (inside_.native.split || between_.native.split) && can(inside_) && can(between_);
+  }
+  rg_status begin(const rg_collective& c) {
+    if (c.group >= groups_.size())
+      throw rg::error(RG_E_OPERATION, "auto: expected a group from split(), got number " + std::to_string(c.group));
+    const group_of& g = groups_[c.group];
+    rg_collective inner = c;
+    inner.group = g.number;
+    return rg::nested::check(g.home->native.begin(g.home->transport.self(), &inner));
   }
 
 private:
@@ -194,15 +202,6 @@ private:
     const side* home;
     std::uint32_t number; // number on that side
   };
-
-  rg_status pass_on(const rg_collective& c, rg_status (*rg_collectives::*function)(void*, const rg_collective*)) const {
-    if (c.group >= groups_.size())
-      throw rg::error(RG_E_OPERATION, "auto: expected a group from split(), got number " + std::to_string(c.group));
-    const group_of& g = groups_[c.group];
-    rg_collective inner = c;
-    inner.group = g.number;
-    return rg::nested::check((g.home->native.*function)(g.home->transport.self(), &inner));
-  }
 
   side& side_of(std::uint32_t rank) { return host_of_[rank] == host_of_[rank_] ? inside_ : between_; }
   rg::nested& of(const rg_transfer& t) {

@@ -5,13 +5,13 @@
 //
 // A lane is a tag; MPI keeps messages with the same sender and tag in order, and tags independent. Groups are
 // communicators. MPI can neither add on receive, so the engine does it, nor sleep: poll() asks repeatedly and yields
-// the CPU in between. Two guarantees of abi.h are limited to what MPI provides: a native sum is bit-identical on all
-// ranks, but MPI chooses the order of its additions; and the sender of a message that is longer than its receive may
-// get no error.
+// the CPU in between. MPI chooses the order in which its collectives add, and the sender of a message that is longer than
+// its receive may get no error: the transport lacks RG_CAP_ASCENDING_SUMS and RG_CAP_LONG_FAILS_SENDER.
 //
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/launcher.h>
 #include <regatta/transport.hpp>
 
@@ -24,6 +24,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -183,38 +184,26 @@ public:
   rg_counters counters() const { return counters_; }
 
   std::uint32_t split(std::span<const std::uint32_t> members) {
-    groups_.push_back({communicator_of(members), members.size(), {}});
+    const MPI_Comm made = communicator_of(members);
+    int self = 0;
+    MPI_Comm_rank(made, &self);
+    groups_.push_back({made, members.size(), static_cast<std::uint32_t>(self)});
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) {
-    return begin(c, true, [&](MPI_Comm among, int count, MPI_Request* request) {
-      return MPI_Iallreduce(MPI_IN_PLACE, c.address, count, MPI_FLOAT, MPI_SUM, among, request);
-    });
+  bool offers(std::uint32_t what, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+    if (wire) return false;
+    if (rg::reduces(what)) return operator_of(reduction) != MPI_OP_NULL && number_of(type) != MPI_DATATYPE_NULL;
+    return what >= RG_OP_ALL_REDUCE && what <= RG_OP_BARRIER && rg::size_of(type) > 0;
   }
-  rg_status reduce_scatter(const rg_collective& c) {
-    const chunks& s = chunks_of(c, check(c, true));
-    begin(c, true, [&](MPI_Comm among, int, MPI_Request* request) {
-      return MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM, among, request);
-    });
-    operation& o = operations_.back();
-    o.summed = static_cast<float*>(c.address);
-    o.share = o.summed + s.starts[s.self];
-    o.elements = static_cast<std::size_t>(s.counts[s.self]);
+  rg_status begin(const rg_collective& c) {
+    group& g = check(c);
+    operation o{c.cookie, std::max(rg::bytes_of(c.source), rg::bytes_of(c.target)), 0, kind::collective};
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(c, g, o, &request);
+    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
+    began(code, request, o);
+    counters_.bytes_received += o.bytes; // as if each byte crossed once in each direction
     return RG_OK;
-  }
-  rg_status all_gather(const rg_collective& c) {
-    return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
-      const chunks& s = chunks_of(c, count);
-      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
-                             word_of(c), among, request);
-    });
-  }
-  rg_status broadcast(const rg_collective& c) {
-    return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
-      if (c.root >= groups_[c.group].size)
-        throw rg::error(RG_E_OPERATION, "mpi: broadcast: expected a root among the members of the group");
-      return MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), among, request);
-    });
   }
 
 private:
@@ -223,19 +212,20 @@ private:
     std::uint64_t cookie, bytes;
     std::uint32_t peer;
     kind what;
-    // A reduce-scatter: MPI leaves the sum at the beginning of the buffer; it belongs at `share`.
-    float *summed = nullptr, *share = nullptr;
-    std::size_t elements = 0;
+    // A reduce-scatter in place: MPI leaves the result at the beginning of the buffer; it belongs at `chunk`.
+    void *reduced = nullptr, *chunk = nullptr;
+    std::size_t chunk_bytes = 0;
   };
   // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
   struct chunks {
     std::vector<int> counts, starts;
-    std::size_t self;
   };
   struct group {
     MPI_Comm communicator;
     std::size_t size;
-    std::map<int, chunks> cut; // by the buffer's elements; a run uses few sizes
+    std::uint32_t self;                       // this rank's index among the members
+    std::map<std::vector<int>, chunks> cut{}; // by counts; a run uses few
+    std::vector<int> wanted{};                // kept between calls of chunks_of()
   };
 
   void barrier(std::uint64_t timeout_ns) {
@@ -275,45 +265,118 @@ private:
     return made;
   }
 
-  // Checks a collective and returns the number of its elements.
-  int check(const rg_collective& c, bool sums) const {
-    const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32         ? "a sum of elements that are not 32-bit floats"
-                      : rg::size_of(c.buffer.type) == 0         ? "a type that does not exist"
-                      : c.buffer.count > std::uint64_t{INT_MAX} ? "more than 2^31 - 1 elements"
-                      : !c.address && c.buffer.count > 0        ? "a buffer without bytes"
-                                                                : nullptr;
+  group& check(const rg_collective& c) {
+    const std::uint64_t most = std::max(c.source.count, c.target.count);
+    const char* why = c.group >= groups_.size()                                 ? "a group that does not exist"
+                      : rg::has_root(c.kind) && c.root >= groups_[c.group].size ? "a root that is not in the group"
+                      : !offers(c.kind, c.reduction, type_of(c), c.wire)        ? "a kind or type that MPI lacks here"
+                      : most > std::uint64_t{INT_MAX}                           ? "more than 2^31 - 1 elements"
+                      : (!c.source_address && c.source.count) || (!c.target_address && c.target.count)
+                          ? "a buffer without bytes"
+                          : nullptr;
     if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective has ") + why);
-    return static_cast<int>(c.buffer.count);
+    return groups_[c.group];
   }
-  // The type of elements that are copied and not summed: an integer of the same size.
-  static MPI_Datatype word_of(const rg_collective& c) {
-    switch (rg::size_of(c.buffer.type)) {
+  // The type of the elements, also on a rank that uses one buffer only.
+  static std::uint32_t type_of(const rg_collective& c) {
+    return c.kind == RG_OP_BARRIER ? std::uint32_t{RG_U8} : c.source.type ? c.source.type : c.target.type;
+  }
+  static MPI_Op operator_of(std::uint32_t reduction) noexcept {
+    return reduction == RG_SUM ? MPI_SUM : reduction == RG_MAX ? MPI_MAX : MPI_OP_NULL;
+  }
+  static MPI_Datatype number_of(std::uint32_t type) noexcept {
+    switch (type) {
+    case RG_F32: return MPI_FLOAT;
+    case RG_F64: return MPI_DOUBLE;
+    case RG_I32: return MPI_INT32_T;
+    case RG_I64: return MPI_INT64_T;
+    default: return MPI_DATATYPE_NULL;
+    }
+  }
+  // The type of elements that are copied and not reduced: an integer of the same size.
+  static MPI_Datatype word_of(std::uint32_t type) noexcept {
+    switch (rg::size_of(type)) {
     case 1: return MPI_UINT8_T;
     case 2: return MPI_UINT16_T;
     case 4: return MPI_UINT32_T;
     default: return MPI_UINT64_T;
     }
   }
-  // Cuts a buffer into chunks as abi.h specifies at rg_collectives.
-  const chunks& chunks_of(const rg_collective& c, int count) {
-    group& g = groups_[c.group];
-    const auto [at, is_new] = g.cut.try_emplace(count);
-    chunks& s = at->second;
-    if (!is_new) return s;
-    int self = 0;
-    MPI_Comm_rank(g.communicator, &self);
-    s.self = static_cast<std::size_t>(self);
-    const auto size = static_cast<std::int64_t>(g.size);
-    const std::int64_t lines = (std::int64_t{count} + 15) / 16;
-    const auto start = [&](std::int64_t k) {
-      return static_cast<int>(std::min<std::int64_t>(count, lines * k / size * 16));
-    };
-    for (std::int64_t k = 0; k < size; ++k) {
-      s.starts.push_back(start(k));
-      s.counts.push_back(start(k + 1) - start(k));
+  // `equal`: chunks are equal if there are no counts.
+  static const chunks& chunks_of(group& g, std::uint64_t count, const std::uint64_t* counts, bool equal = false) {
+    g.wanted.clear();
+    for (std::uint64_t k = 0; k < g.size; ++k)
+      g.wanted.push_back(static_cast<int>(equal && !counts ? rg::equal_chunk(count, k, g.size).count
+                                                           : rg::chunk_of(count, counts, k, g.size).count));
+    const auto [at, is_new] = g.cut.try_emplace(g.wanted);
+    if (is_new) {
+      at->second.counts = g.wanted;
+      int first = 0;
+      for (const int n : g.wanted) at->second.starts.push_back(std::exchange(first, first + n));
     }
-    return s;
+    return at->second;
+  }
+
+  // Starts a collective of MPI; returns MPI's code. Some need a hint in `o` for their end.
+  static int start(const rg_collective& c, group& g, operation& o, MPI_Request* request) {
+    const MPI_Comm among = g.communicator;
+    const MPI_Datatype number = number_of(c.source.type), word = word_of(type_of(c));
+    const MPI_Op reduction = operator_of(c.reduction);
+    const bool is_root = c.root == g.self;
+    const int root = static_cast<int>(c.root), sent = static_cast<int>(c.source.count),
+              received = static_cast<int>(c.target.count);
+    const auto at = [&](const void* whole, int element) {
+      return static_cast<const std::byte*>(whole) + static_cast<std::size_t>(element) * rg::size_of(type_of(c));
+    };
+    switch (c.kind) {
+    case RG_OP_ALL_REDUCE:
+      return MPI_Iallreduce(c.source_address == c.target_address ? MPI_IN_PLACE : c.source_address, c.target_address,
+                            received, number, reduction, among, request);
+    case RG_OP_REDUCE: {
+      const bool in_place = is_root && c.source_address == c.target_address;
+      return MPI_Ireduce(in_place ? MPI_IN_PLACE : c.source_address, c.target_address, sent, number, reduction, root,
+                         among, request);
+    }
+    case RG_OP_REDUCE_SCATTER: {
+      const chunks& s = chunks_of(g, c.source.count, c.counts);
+      if (c.target_address != at(c.source_address, s.starts[g.self]))
+        return MPI_Ireduce_scatter(c.source_address, c.target_address, s.counts.data(), number, reduction, among,
+                                   request);
+      o.reduced = const_cast<void*>(c.source_address);
+      o.chunk = c.target_address;
+      o.chunk_bytes = rg::bytes_of(c.target);
+      return MPI_Ireduce_scatter(MPI_IN_PLACE, o.reduced, s.counts.data(), number, reduction, among, request);
+    }
+    case RG_OP_BROADCAST:
+      if (is_root && c.source_address != c.target_address && c.target.count > 0)
+        std::memcpy(c.target_address, c.source_address, rg::bytes_of(c.source));
+      return MPI_Ibcast(c.target_address, received, word, root, among, request);
+    case RG_OP_ALL_GATHER: {
+      const chunks& s = chunks_of(g, c.target.count, c.counts);
+      const bool in_place = c.source_address == at(c.target_address, s.starts[g.self]);
+      return MPI_Iallgatherv(in_place ? MPI_IN_PLACE : c.source_address, sent, word, c.target_address, s.counts.data(),
+                             s.starts.data(), word, among, request);
+    }
+    case RG_OP_GATHER: {
+      const chunks& s = chunks_of(g, c.target.count, c.counts);
+      const bool in_place = is_root && c.source_address == at(c.target_address, s.starts[g.self]);
+      return MPI_Igatherv(in_place ? MPI_IN_PLACE : c.source_address, sent, word, c.target_address, s.counts.data(),
+                          s.starts.data(), word, root, among, request);
+    }
+    case RG_OP_SCATTER: {
+      const chunks& s = chunks_of(g, c.source.count, c.counts);
+      const bool in_place = is_root && c.target_address == at(c.source_address, s.starts[g.self]);
+      return MPI_Iscatterv(c.source_address, s.counts.data(), s.starts.data(), word,
+                           in_place ? MPI_IN_PLACE : c.target_address, received, word, root, among, request);
+    }
+    case RG_OP_ALL_TO_ALL: {
+      const chunks &from = chunks_of(g, c.source.count, c.counts, true),
+                   &to = chunks_of(g, c.target.count, c.target_counts, true);
+      return MPI_Ialltoallv(c.source_address, from.counts.data(), from.starts.data(), word, c.target_address,
+                            to.counts.data(), to.starts.data(), word, among, request);
+    }
+    default: return MPI_Ibarrier(among, request);
+    }
   }
 
   static std::string name_of(const operation& o) {
@@ -321,17 +384,6 @@ private:
     return std::string(o.what == kind::send ? "a message to" : "a message from") + " rank " + std::to_string(o.peer);
   }
 
-  // Starts a collective. `start` calls MPI with a communicator and the number of elements.
-  template <class F> rg_status begin(const rg_collective& c, bool sums, F&& start) {
-    const int count = check(c, sums);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = start(groups_[c.group].communicator, count, &request);
-    const std::uint64_t bytes = c.buffer.count * rg::size_of(c.buffer.type);
-    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(code, request, {c.cookie, bytes, 0, kind::collective});
-    counters_.bytes_received += bytes; // as if each byte crossed once in each direction
-    return RG_OK;
-  }
   // Records a request that MPI has started. `code` is MPI's result of starting it.
   void began(int code, MPI_Request request, const operation& o) {
     if (code != MPI_SUCCESS) ::check(code, name_of(o).c_str(), RG_E_PEER);
@@ -385,7 +437,7 @@ private:
       counters_.bytes_received += c.bytes;
       ++counters_.messages_received;
     } else {
-      if (o.elements) std::memmove(o.share, o.summed, o.elements * sizeof(float));
+      if (o.chunk_bytes) std::memmove(o.chunk, o.reduced, o.chunk_bytes);
       counters_.bytes_sent += o.bytes;
       ++counters_.messages_sent;
     }

@@ -84,6 +84,22 @@ void check(ncclResult_t r, const char* what, ncclComm_t c = nullptr) {
   throw rg::error(status_of(r), text);
 }
 
+ncclDataType_t type_of(medium::elements e) {
+  switch (e.type) {
+  case RG_F16: return ncclFloat16;
+  case RG_BF16: return ncclBfloat16;
+  case RG_F64: return ncclFloat64;
+  case RG_I32: return ncclInt32;
+  case RG_I64: return ncclInt64;
+  case RG_I8: return ncclInt8;
+  case RG_U8: return ncclUint8;
+  default: return ncclFloat32;
+  }
+}
+ncclRedOp_t operator_of(medium::elements e) {
+  return e.reduction == RG_MAX ? ncclMax : e.reduction == RG_AVERAGE ? ncclAvg : ncclSum;
+}
+
 ncclComm_t of(communicator c) {
   return static_cast<ncclComm_t>(c);
 }
@@ -156,22 +172,25 @@ public:
   void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) override {
     in_group(api().recv(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "receiving", c);
   }
-  void all_reduce(communicator c, float* data, std::uint64_t count) override {
-    in_group(api().all_reduce(data, data, count, ncclFloat32, ncclSum, of(c), stream_), "all-reduce", c);
+  void all_reduce(communicator c, const void* from, void* to, elements e) override {
+    in_group(api().all_reduce(from, to, e.count, type_of(e), operator_of(e), of(c), stream_), "all-reduce", c);
   }
-  void reduce_scatter(communicator c, float* data, std::uint64_t count, std::uint32_t rank) override {
-    in_group(api().reduce_scatter(data, data + rank * count, count, ncclFloat32, ncclSum, of(c), stream_),
-             "reduce-scatter", c);
+  void reduce(communicator c, const void* from, void* to, elements e, std::uint32_t root) override {
+    in_group(api().reduce(from, to, e.count, type_of(e), operator_of(e), static_cast<int>(root), of(c), stream_),
+             "reduce", c);
   }
-  void all_gather(communicator c, std::byte* data, std::uint64_t bytes, std::uint32_t rank) override {
-    in_group(api().all_gather(data + rank * bytes, data, bytes, ncclInt8, of(c), stream_), "all-gather", c);
+  void reduce_scatter(communicator c, const void* from, void* to, elements e) override {
+    in_group(api().reduce_scatter(from, to, e.count, type_of(e), operator_of(e), of(c), stream_), "reduce-scatter", c);
   }
-  void reduce(communicator c, float* data, std::uint64_t count, std::uint32_t root) override {
-    in_group(api().reduce(data, data, count, ncclFloat32, ncclSum, static_cast<int>(root), of(c), stream_), "reduce",
-             c);
+  void all_gather(communicator c, const void* from, void* to, std::uint64_t bytes) override {
+    in_group(api().all_gather(from, to, bytes, ncclInt8, of(c), stream_), "all-gather", c);
   }
-  void broadcast(communicator c, void* data, std::uint64_t bytes, std::uint32_t root) override {
-    in_group(api().broadcast(data, data, bytes, ncclInt8, static_cast<int>(root), of(c), stream_), "broadcast", c);
+  void broadcast(communicator c, const void* from, void* to, std::uint64_t bytes, std::uint32_t root) override {
+    in_group(api().broadcast(from, to, bytes, ncclInt8, static_cast<int>(root), of(c), stream_), "broadcast", c);
+  }
+  void copy(const void* from, void* to, std::uint64_t bytes) override {
+    use_device();
+    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copying");
   }
   void end_group() override { nccl::check(api().group_end(), "ending a group"); }
 

@@ -42,18 +42,24 @@ public:
   virtual void abort(communicator c) noexcept = 0;
 
   // Operations are called between begin_group() and end_group(), and reach the stream together. If one throws, the
-  // group is closed. Peers and roots are ranks of the communicator; sums are of floats.
+  // group is closed. Peers and roots are ranks of the communicator. `from` may be `to`, or the member's own chunk of the
+  // buffer that has all chunks.
   virtual void begin_group() = 0;
   virtual void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
-  virtual void all_reduce(communicator c, float* data, std::uint64_t count) = 0; // in place, sum
-  // Both in place. `data` has one chunk for each member, of `count` elements or of `bytes` bytes; `rank` is this
-  // member's number, and that of its chunk: the one that receives the sum, or that is sent to the others.
-  virtual void reduce_scatter(communicator c, float* data, std::uint64_t count, std::uint32_t rank) = 0;
-  virtual void all_gather(communicator c, std::byte* data, std::uint64_t bytes, std::uint32_t rank) = 0;
-  virtual void reduce(communicator c, float* data, std::uint64_t count,
-                      std::uint32_t root) = 0; // in place, the sum at the root
-  virtual void broadcast(communicator c, void* data, std::uint64_t bytes, std::uint32_t root) = 0;
+  // A reduction of `count` elements; `type` and `reduction` must pass can_reduce().
+  struct elements {
+    std::uint64_t count;
+    std::uint32_t type, reduction;
+  };
+  virtual void all_reduce(communicator c, const void* from, void* to, elements e) = 0;
+  virtual void reduce(communicator c, const void* from, void* to, elements e, std::uint32_t root) = 0;
+  // `e.count` elements for each member, whose result is that of its rank.
+  virtual void reduce_scatter(communicator c, const void* from, void* to, elements e) = 0;
+  virtual void all_gather(communicator c, const void* from, void* to, std::uint64_t bytes) = 0; // of each member
+  virtual void broadcast(communicator c, const void* from, void* to, std::uint64_t bytes, std::uint32_t root) = 0;
+  // Copies on this rank's device; outside a group, too.
+  virtual void copy(const void* from, void* to, std::uint64_t bytes) = 0;
   virtual void end_group() = 0;
 
   // Makes later work of the stream wait for the fence, which must not be 0. The host does not wait.
@@ -69,6 +75,21 @@ public:
   virtual void* to_device(std::span<const std::byte> data) = 0;
   virtual void to_host(std::span<std::byte> data) = 0;
 };
+
+// Returns whether NCCL reduces elements of this type (rg_type) in this way (rg_reduction).
+constexpr bool can_reduce(std::uint32_t type, std::uint32_t reduction) noexcept {
+  switch (type) {
+  case RG_F32:
+  case RG_F16:
+  case RG_BF16:
+  case RG_F64:
+  case RG_I32:
+  case RG_I64:
+  case RG_I8:
+  case RG_U8: return reduction >= RG_SUM && reduction <= RG_MAX;
+  default: return false;
+  }
+}
 
 // Opens the medium that calls CUDA and NCCL on GPU `device`, counted from 0. If ranks share a GPU, `shared_by` is this
 // rank's number plus 1, which NCCL_HOSTID then contains, so that NCCL takes each rank for a host of its own; else 0.

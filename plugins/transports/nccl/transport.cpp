@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 
 namespace nccl {
@@ -146,7 +147,7 @@ void transport::cancel(std::uint32_t) {
 
 // ---------------------------------------------------------------------------------------------------- operations ---
 
-rg_status transport::post(const rg_transfer& t, kind what) {
+rg_status transport::post(const rg_transfer& t, std::uint32_t kind) {
   if (aborted_) return RG_E_CANCELLED;
   if (lane_.value_or(t.lane) != t.lane)
     throw rg::error(RG_E_CONFIG, "nccl: the strategy sends on lanes " + std::to_string(*lane_) + " and " +
@@ -154,109 +155,180 @@ rg_status transport::post(const rg_transfer& t, kind what) {
                                      ", but NCCL keeps one order for all messages; use native collectives, one lane "
                                      "(such as [strategy.allreduce] lanes = 1), or another transport");
   lane_ = t.lane;
-  posted_.push_back({.what = what,
-                     .peer = t.peer,
-                     .group = 0,
-                     .address = t.address,
-                     .bytes = t.bytes,
-                     .element = 1,
-                     .after = t.after,
-                     .cookie = t.cookie});
+  operation o{.of = {}, .peer = t.peer, .bytes = t.bytes};
+  o.of.kind = kind;
+  o.of.source_address = o.of.target_address = t.address;
+  o.of.after = t.after;
+  o.of.cookie = t.cookie;
+  posted_.push_back(o);
   return RG_OK;
 }
 
-rg_status transport::post(const rg_collective& c, kind what) {
+// Barriers are missing: NCCL has none, and its operations take effect on the device.
+bool transport::offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type,
+                       std::uint32_t wire) const noexcept {
+  if (wire) return false;
+  if (rg::reduces(kind)) return can_reduce(type, reduction);
+  return kind >= RG_OP_ALL_REDUCE && kind <= RG_OP_ALL_TO_ALL && rg::size_of(type) > 0;
+}
+
+rg_status transport::begin(const rg_collective& c) {
   if (aborted_) return RG_E_CANCELLED;
+  const std::uint32_t type = c.source.type ? c.source.type : c.target.type;
   if (c.group >= groups_.size())
     throw rg::error(RG_E_OPERATION, "nccl: expected a group from split(), got number " + std::to_string(c.group));
-  if (what == kind::broadcast && c.root >= groups_[c.group].size)
-    throw rg::error(RG_E_OPERATION, "nccl: broadcast: expected a root among the members of the group");
-  posted_.push_back({.what = what,
-                     .peer = c.root,
-                     .group = c.group,
-                     .address = c.address,
-                     .bytes = rg::bytes_of(c.buffer),
-                     .element = rg::size_of(c.buffer.type),
-                     .after = c.after,
-                     .cookie = c.cookie});
+  if (rg::has_root(c.kind) && c.root >= groups_[c.group].size)
+    throw rg::error(RG_E_OPERATION, "nccl: expected a root among the members of the group");
+  if (!offers(c.kind, c.reduction, type, c.wire))
+    throw rg::error(RG_E_OPERATION, "nccl: expected a collective that NCCL has, got one of another kind or type");
+  posted_.push_back({.of = c, .peer = 0, .bytes = std::max(rg::bytes_of(c.source), rg::bytes_of(c.target))});
   return RG_OK;
 }
 
 void transport::end(const operation& o, rg_status status, rg_fence fence) {
-  finished_.push_back({.cookie = o.cookie, .status = status, .bytes = o.bytes, .fence = fence});
+  finished_.push_back({.cookie = o.of.cookie, .status = status, .bytes = o.bytes, .fence = fence});
 }
 
 void transport::put(const operation& o) {
-  const group& g = groups_[o.group];
-  const auto count = [&](std::uint64_t bytes) {
-    counters_.bytes_sent += bytes;
-    counters_.bytes_received += bytes;
-  };
-  switch (o.what) {
-  case kind::send:
-    medium_->send(g.comm, o.address, o.bytes, o.peer);
+  const group& g = groups_[o.of.group];
+  switch (o.of.kind) {
+  case RG_OP_SEND:
+    medium_->send(g.comm, o.of.source_address, o.bytes, o.peer);
     counters_.bytes_sent += o.bytes;
     ++counters_.messages_sent;
-    break;
-  case kind::recv:
-    medium_->recv(g.comm, o.address, o.bytes, o.peer);
+    return;
+  case RG_OP_RECV:
+    medium_->recv(g.comm, o.of.target_address, o.bytes, o.peer);
     counters_.bytes_received += o.bytes;
     ++counters_.messages_received;
+    return;
+  case RG_OP_REDUCE:
+  case RG_OP_BROADCAST: {
+    const bool sends = (o.of.kind == RG_OP_BROADCAST) == (o.of.root == g.index);
+    (sends ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
     break;
-  case kind::all_reduce:
-    medium_->all_reduce(g.comm, static_cast<float*>(o.address), o.bytes / sizeof(float));
+  }
+  default: {
     // The bytes of a ring, as nccl-tests counts them; NVLink switches may add on the way and move fewer.
-    count(o.bytes / g.size * (g.size - 1) * 2);
-    break;
-  case kind::broadcast:
-    medium_->broadcast(g.comm, o.address, o.bytes, o.peer);
-    (o.peer == g.index ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
-    break;
-  case kind::reduce_scatter:
-  case kind::all_gather:
-    put_chunks(o);
-    count(o.bytes / g.size * (g.size - 1));
-    break;
+    const std::uint64_t bytes = o.bytes / g.size * (g.size - 1) * (o.of.kind == RG_OP_ALL_REDUCE ? 2 : 1);
+    counters_.bytes_sent += bytes;
+    counters_.bytes_received += bytes;
+  }
+  }
+  put_collective(o.of, g);
+}
+
+void transport::put_collective(const rg_collective& c, const group& g) {
+  const medium::elements elements{c.source.count, c.source.type, c.reduction};
+  switch (c.kind) {
+  case RG_OP_ALL_REDUCE: return medium_->all_reduce(g.comm, c.source_address, c.target_address, elements);
+  case RG_OP_REDUCE: return medium_->reduce(g.comm, c.source_address, c.target_address, elements, c.root);
+  case RG_OP_BROADCAST:
+    // NCCL reads `from` on the root only.
+    return medium_->broadcast(g.comm, c.root == g.index ? c.source_address : c.target_address, c.target_address,
+                              rg::bytes_of(c.target), c.root);
+  case RG_OP_REDUCE_SCATTER: return put_reduce_scatter(c, g);
+  case RG_OP_ALL_GATHER: return put_all_gather(c, g);
+  default: return put_messages(c, g);
   }
 }
 
-// NCCL's own collectives need chunks of equal length. Other chunks become one reduce or broadcast each; NCCL launches
-// them together because they are in one group.
-void transport::put_chunks(const operation& o) {
-  const group& g = groups_[o.group];
-  const std::uint64_t elements = o.bytes / o.element, lines = (elements + 15) / 16;
-  const bool sums = o.what == kind::reduce_scatter;
-  auto* const begin = static_cast<std::byte*>(o.address);
-  if (elements % (std::uint64_t{16} * g.size) == 0) {
-    if (sums)
-      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.index);
-    else
-      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.index);
-    return;
-  }
+namespace {
+
+const std::byte* at(const void* first, std::uint64_t bytes) {
+  return static_cast<const std::byte*>(first) + bytes;
+}
+std::byte* at(void* first, std::uint64_t bytes) {
+  return static_cast<std::byte*>(first) + bytes;
+}
+
+bool are_equal(const rg_collective& c, std::uint64_t count, std::uint32_t members) {
+  for (std::uint32_t k = 1; k < members; ++k)
+    if (rg::chunk_of(count, c.counts, k, members).count != rg::chunk_of(count, c.counts, 0, members).count)
+      return false;
+  return true;
+}
+
+} // namespace
+
+// NCCL's own reduce-scatter and all-gather need chunks of equal length. Other chunks become one reduce or broadcast
+// each; NCCL launches them together because they are in one group.
+void transport::put_reduce_scatter(const rg_collective& c, const group& g) {
+  if (are_equal(c, c.source.count, g.size))
+    return medium_->reduce_scatter(g.comm, c.source_address, c.target_address,
+                                   {c.target.count, c.source.type, c.reduction});
   for (std::uint32_t k = 0; k < g.size; ++k) {
-    const std::uint64_t from = std::min(elements, lines * k / g.size * 16),
-                        to = std::min(elements, lines * (k + 1) / g.size * 16);
-    if (from == to) continue;
-    if (sums)
-      medium_->reduce(g.comm, static_cast<float*>(o.address) + from, to - from, k);
-    else
-      medium_->broadcast(g.comm, begin + from * o.element, (to - from) * o.element, k);
+    const rg::chunk part = rg::chunk_of(c.source.count, c.counts, k, g.size);
+    const void* const from = at(c.source_address, part.first * rg::size_of(c.source.type));
+    if (part.count > 0) // `to` is read on the root only
+      medium_->reduce(g.comm, from, k == g.index ? c.target_address : const_cast<void*>(from),
+                      {part.count, c.source.type, c.reduction}, k);
   }
+}
+
+void transport::put_all_gather(const rg_collective& c, const group& g) {
+  if (are_equal(c, c.target.count, g.size))
+    return medium_->all_gather(g.comm, c.source_address, c.target_address, rg::bytes_of(c.source));
+  const std::uint64_t element = rg::size_of(c.target.type);
+  for (std::uint32_t k = 0; k < g.size; ++k) {
+    const rg::chunk part = rg::chunk_of(c.target.count, c.counts, k, g.size);
+    void* const to = at(c.target_address, part.first * element);
+    if (part.count > 0) medium_->broadcast(g.comm, k == g.index ? c.source_address : to, to, part.count * element, k);
+  }
+}
+
+// Collectives that NCCL lacks, as messages. This rank's own chunk is copied.
+void transport::put_messages(const rg_collective& c, const group& g) {
+  const std::uint64_t element = rg::size_of(c.source.type ? c.source.type : c.target.type);
+  const bool all_to_all = c.kind == RG_OP_ALL_TO_ALL;
+  const auto part_of = [&](const rg_buffer& whole, const std::uint64_t* counts, std::uint32_t k) {
+    const rg::chunk part =
+        all_to_all && !counts ? rg::equal_chunk(whole.count, k, g.size) : rg::chunk_of(whole.count, counts, k, g.size);
+    return rg::chunk{part.first * element, part.count * element};
+  };
+  const bool is_root = c.root == g.index;
+  const bool scatters = all_to_all || (c.kind == RG_OP_SCATTER && is_root),
+             gathers = all_to_all || (c.kind == RG_OP_GATHER && is_root);
+  const rg::chunk own_source = scatters ? part_of(c.source, c.counts, g.index) : rg::chunk{0, rg::bytes_of(c.source)};
+  const rg::chunk own_target = gathers ? part_of(c.target, all_to_all ? c.target_counts : c.counts, g.index)
+                                       : rg::chunk{0, rg::bytes_of(c.target)};
+  for (std::uint32_t k = 0; k < g.size; ++k) {
+    if (k == g.index) continue;
+    if (const rg::chunk s = scatters ? part_of(c.source, c.counts, k) : rg::chunk{0, 0}; s.count > 0)
+      medium_->send(g.comm, at(c.source_address, s.first), s.count, k);
+    if (const rg::chunk t = gathers ? part_of(c.target, all_to_all ? c.target_counts : c.counts, k) : rg::chunk{0, 0};
+        t.count > 0)
+      medium_->recv(g.comm, at(c.target_address, t.first), t.count, k);
+  }
+  if (c.kind == RG_OP_GATHER && !is_root && own_source.count > 0)
+    medium_->send(g.comm, c.source_address, own_source.count, c.root);
+  if (c.kind == RG_OP_SCATTER && !is_root && own_target.count > 0)
+    medium_->recv(g.comm, c.target_address, own_target.count, c.root);
+  if (all_to_all || is_root) {
+    const std::byte* const from = at(c.source_address, own_source.first);
+    std::byte* const to = at(c.target_address, own_target.first);
+    if (from != to && own_source.count > 0) medium_->copy(from, to, own_source.count);
+  }
+}
+
+// In a group of one, every collective copies its source to its target.
+void transport::copy_alone(const rg_collective& c) {
+  if (c.source_address != c.target_address) medium_->copy(c.source_address, c.target_address, rg::bytes_of(c.source));
 }
 
 // Starts the first run of messages, or of collectives, as one NCCL group. Operations without bytes are left out, on
 // both sides.
 void transport::launch() {
-  const auto collective = [](const operation& o) { return o.what != kind::send && o.what != kind::recv; };
   const auto last = std::find_if(posted_.begin(), posted_.end(),
-                                 [&](const operation& o) { return collective(o) != collective(posted_.front()); });
+                                 [&](const operation& o) { return o.is_message() != posted_.front().is_message(); });
   launching_.assign(posted_.begin(), last);
   posted_.erase(posted_.begin(), last);
   rg_fence waited = 0;
   for (const operation& o : launching_)
-    if (o.after && std::exchange(waited, o.after) != o.after) medium_->wait_for(o.after);
-  const auto moves = [&](const operation& o) { return o.bytes && groups_[o.group].comm; };
+    if (o.of.after && std::exchange(waited, o.of.after) != o.of.after) medium_->wait_for(o.of.after);
+  const auto moves = [&](const operation& o) { return o.bytes && groups_[o.of.group].comm; };
+  for (const operation& o : launching_)
+    if (o.bytes && !moves(o)) copy_alone(o.of);
   if (std::none_of(launching_.begin(), launching_.end(), moves)) return;
   medium_->begin_group();
   for (const operation& o : launching_)
@@ -283,7 +355,7 @@ void transport::advance() {
     for (;;) {
       if (!launching_.empty()) {
         for (const operation& o : launching_)
-          if (groups_[o.group].comm && !medium_->ready(groups_[o.group].comm)) return;
+          if (groups_[o.of.group].comm && !medium_->ready(groups_[o.of.group].comm)) return;
         landed();
       }
       if (posted_.empty()) break;

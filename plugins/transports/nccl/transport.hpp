@@ -11,7 +11,7 @@
 // its peers. So all messages must use one lane, and both sides must post operations that belong together in the same
 // rounds. A second lane is rejected; other violations block both sides until the engine ends the run.
 //
-// A sum is bit-identical on all members; NCCL chooses the order of its additions (abi.h asks for ascending order).
+// NCCL chooses the order in which its collectives add: the transport lacks RG_CAP_ASCENDING_SUMS.
 #pragma once
 
 #include "medium.hpp"
@@ -42,42 +42,41 @@ public:
   static rg_transport_caps caps();
   rg_blob listen(const rg_world& world);
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns);
-  rg_status send(const rg_transfer& t) { return post(t, kind::send); }
-  rg_status recv(const rg_transfer& t) { return post(t, kind::recv); }
+  rg_status send(const rg_transfer& t) { return post(t, RG_OP_SEND); }
+  rg_status recv(const rg_transfer& t) { return post(t, RG_OP_RECV); }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
   void wake() noexcept;
   void cancel(std::uint32_t peer);
   void close(std::uint64_t timeout_ns);
   rg_counters counters() const { return counters_; }
   std::uint32_t split(std::span<const std::uint32_t> members);
-  rg_status all_reduce(const rg_collective& c) { return post(c, kind::all_reduce); }
-  rg_status reduce_scatter(const rg_collective& c) { return post(c, kind::reduce_scatter); }
-  rg_status all_gather(const rg_collective& c) { return post(c, kind::all_gather); }
-  rg_status broadcast(const rg_collective& c) { return post(c, kind::broadcast); }
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept;
+  rg_status begin(const rg_collective& c);
 
 private:
-  enum class kind { send, recv, all_reduce, reduce_scatter, all_gather, broadcast };
   struct operation {
-    kind what;
-    std::uint32_t peer, group; // peer of a message or root of a broadcast; group of a collective
-    void* address;
-    std::uint64_t bytes, element; // of the whole buffer; of one element
-    rg_fence after;
-    std::uint64_t cookie;
+    rg_collective of;    // of.kind: also RG_OP_SEND and RG_OP_RECV; then only addresses, fence and cookie are set
+    std::uint32_t peer;  // of a message
+    std::uint64_t bytes; // of the message, or of the larger buffer
+
+    bool is_message() const noexcept { return of.kind == RG_OP_SEND || of.kind == RG_OP_RECV; }
   };
   struct group {
     communicator comm = nullptr;
     std::uint32_t size = 0, index = 0; // index of this rank among the members
   };
 
-  rg_status post(const rg_transfer& t, kind what);
-  rg_status post(const rg_collective& c, kind what);
+  rg_status post(const rg_transfer& t, std::uint32_t kind);
   void advance();
   void launch();
   void landed();
   void check_health();
   void put(const operation& o);
-  void put_chunks(const operation& o);
+  void put_collective(const rg_collective& c, const group& g);
+  void put_reduce_scatter(const rg_collective& c, const group& g);
+  void put_all_gather(const rg_collective& c, const group& g);
+  void put_messages(const rg_collective& c, const group& g);
+  void copy_alone(const rg_collective& c);
   void await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done);
   void abort() noexcept;
   void end(const operation& o, rg_status status, rg_fence fence);

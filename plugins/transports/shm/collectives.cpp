@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include <poll.h>
+#include <regatta/collectives.hpp>
 #include <sys/socket.h>
 
 namespace shm {
@@ -154,67 +156,83 @@ bool group::has(std::uint32_t rank) const noexcept {
 
 namespace {
 
-const char* name_of(collective what) noexcept {
-  switch (what) {
-  case collective::all_reduce: return "all_reduce";
-  case collective::reduce_scatter: return "reduce_scatter";
-  case collective::all_gather: return "all_gather";
+const char* name_of(std::uint32_t kind) noexcept {
+  switch (kind) {
+  case RG_OP_ALL_REDUCE: return "all-reduce";
+  case RG_OP_REDUCE_SCATTER: return "reduce-scatter";
+  case RG_OP_ALL_GATHER: return "all-gather";
   default: return "broadcast";
   }
 }
 
-std::uint64_t shape_of(const request& r) noexcept {
-  return static_cast<std::uint64_t>(r.what) | r.element << 8 | r.root << 16;
+std::uint64_t shape_of(const request& r, std::size_t members) noexcept {
+  std::uint64_t shape = r.kind | r.element << 16 | r.root << 24;
+  for (std::size_t k = 0; r.counts && k < members; ++k) shape = (shape ^ (r.counts[k] + 1)) * 0x100'0000'01b3; // FNV-1a
+  return shape;
 }
 
 } // namespace
 
-// Cuts a buffer as abi.h specifies at rg_collectives: into whole cache lines of floats, so that no two members write to
-// one line (if buffers are aligned).
 group::range group::chunk_of(const operation& op, std::uint64_t member) const noexcept {
-  constexpr std::uint64_t line = 16;
-  const std::uint64_t lines = (op.count + line - 1) / line, n = members_.size();
-  const auto start = [&](std::uint64_t k) { return std::min(op.count, lines * k / n * line) * op.element; };
-  return {start(member), start(member + 1)};
+  const rg::chunk c = rg::chunk_of(op.count, op.counts, member, members_.size());
+  return {c.first * op.element, c.end() * op.element};
 }
 
 // The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
-  if (op.what == collective::all_gather) return chunk_of(op, member);
-  return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
+  if (op.kind == RG_OP_ALL_GATHER) return chunk_of(op, member);
+  return {0, op.kind == RG_OP_BROADCAST && member != op.root ? 0 : op.bytes()};
 }
 group::range group::taken(const operation& op) const noexcept {
-  if (op.what == collective::reduce_scatter) return chunk_of(op, self_);
-  return {0, op.what == collective::broadcast && self_ == op.root ? 0 : op.bytes()};
+  return op.kind == RG_OP_REDUCE_SCATTER ? chunk_of(op, self_) : range{0, op.bytes()};
 }
 
 // The bytes that a member reads from the buffers or posts of other members, on average over members: the same whichever
 // members do the work. As many bytes are written to those buffers, or read by other members here.
 std::uint64_t group::crossed(const operation& op) const noexcept {
   const std::uint64_t n = members_.size(), others = n - 1;
-  const std::uint64_t times = op.what != collective::all_reduce ? 1 : op.is_small() ? n : 2;
+  const std::uint64_t times = op.kind != RG_OP_ALL_REDUCE ? 1 : op.is_small() ? n : 2;
   return times * others * op.bytes() / n + others * cache_line;
 }
 
 void group::begin(const request& r) {
+  const std::string name = std::string("shm: ") + name_of(r.kind);
   if (is_ended())
-    throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost rank " +
+    throw rg::error(verdict_, name + ": the group has ended, since it lost rank " +
                                   std::to_string(head().broken.value.load() - 1));
-  if (r.what == collective::broadcast && r.root >= members_.size())
-    throw rg::error(RG_E_OPERATION, "shm: broadcast: expected a root below " + std::to_string(members_.size()) +
-                                        ", got " + std::to_string(r.root));
-  if (members_.size() == 1) return home_.complete(r.cookie, RG_OK, r.bytes());
+  if (r.kind == RG_OP_BROADCAST && r.root >= members_.size())
+    throw rg::error(RG_E_OPERATION, name + ": expected a root below " + std::to_string(members_.size()) + ", got " +
+                                        std::to_string(r.root));
+  if (r.counts && std::accumulate(r.counts, r.counts + members_.size(), std::uint64_t{0}) != r.count)
+    throw rg::error(RG_E_OPERATION, name + ": expected counts of chunks that add up to " + std::to_string(r.count));
   operation op{};
   static_cast<request&>(op) = r;
-  op.shared = r.address;
-  op.number = next_number_++;
-  if (!op.is_small() && !home_.memory.holds(r.address, r.bytes())) {
-    op.shared = static_cast<std::byte*>(home_.memory.allocate(r.bytes()));
-    op.unstaged = given(op, self_);
-    op.unfetched = taken(op);
+  op.given = given(op, self_);
+  op.taken = taken(op);
+  if (members_.size() == 1) {
+    if (op.bytes() > 0 && op.target != op.source) std::memcpy(op.target, op.source, op.bytes());
+    return home_.complete(r.cookie, RG_OK, r.bytes());
   }
+  op.number = next_number_++;
+  if (!op.is_small()) share(op);
   operations_.push_back(op);
   if (posted_ + 1 == operations_.size() && op.unstaged.size() == 0 && try_post(operations_.back())) ++posted_;
+}
+
+// Chooses the memory in which the other members find this member's whole buffer: that of the call, if it is in the heap
+// and may be changed.
+void group::share(operation& op) {
+  std::byte* const whole = op.target - op.taken.at; // if the call is in place, or the target has all chunks
+  const bool in_place = op.given.size() == 0 || op.source - op.given.at == whole;
+  if ((in_place || op.kind != RG_OP_REDUCE_SCATTER) && home_.memory.holds(whole, op.bytes())) {
+    op.shared = whole;
+    if (!in_place) op.unstaged = op.given;
+    return;
+  }
+  op.shared = static_cast<std::byte*>(home_.memory.allocate(op.bytes()));
+  op.is_scratch = true;
+  op.unstaged = op.given;
+  op.unfetched = op.taken;
 }
 
 bool group::progress() {
@@ -252,11 +270,11 @@ bool group::progress() {
   return true;
 }
 
-// For buffers outside the heap: copies up to `unit_bytes` bytes into scratch, which peers can read.
+// Copies up to `unit_bytes` bytes of the source to where peers can read them.
 bool group::stage(operation& op) {
   if (op.unstaged.size() == 0) return false;
   const std::uint64_t n = std::min(op.unstaged.size(), unit_bytes);
-  std::memcpy(op.shared + op.unstaged.at, op.address + op.unstaged.at, n);
+  std::memcpy(op.shared + op.unstaged.at, op.source + (op.unstaged.at - op.given.at), n);
   op.unstaged.at += n;
   return true;
 }
@@ -275,11 +293,11 @@ bool group::try_post(operation& op) {
   }
   post& own = post_of(op.number, self_);
   own.count.store(op.count, std::memory_order_relaxed);
-  own.shape.store(shape_of(op), std::memory_order_relaxed);
+  own.shape.store(shape_of(op, members_.size()), std::memory_order_relaxed);
   if (!op.is_small())
     own.offset.store(home_.memory.offset_of(op.shared), std::memory_order_relaxed);
-  else if (const range mine = given(op, self_); mine.size() > 0)
-    std::memcpy(own.payload + mine.at, op.address + mine.at, mine.size());
+  else if (op.given.size() > 0)
+    std::memcpy(own.payload + op.given.at, op.source, op.given.size());
   own.arrived.store(op.number + 1);
   if (all_arrived(op)) wake_others();
   return true;
@@ -293,7 +311,7 @@ bool group::all_arrived(operation& op) {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const post& p = post_of(op.number, m);
     const std::uint64_t offset = offset_of(op.number, m) = p.offset.load();
-    op.is_sound &= p.count.load() == op.count && p.shape.load() == shape_of(op) &&
+    op.is_sound &= p.count.load() == op.count && p.shape.load() == shape_of(op, members_.size()) &&
                    (op.is_small() || memories_[m]->spans(offset, op.bytes()));
   }
   return true;
@@ -302,14 +320,13 @@ bool group::all_arrived(operation& op) {
 void group::work_small(operation& op) {
   const auto payload = [&](std::size_t m) { return post_of(op.number, m).payload; };
   if (op.sums()) {
-    const range r = taken(op);
+    const range& r = op.taken;
     for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = reinterpret_cast<const float*>(payload(m) + r.at);
-    float* const targets[] = {reinterpret_cast<float*>(op.address + r.at)};
+    float* const targets[] = {reinterpret_cast<float*>(op.target)};
     sum_to_all(terms_, targets, r.size() / sizeof(float));
   } else {
     for (std::size_t m = 0; m < members_.size(); ++m)
-      if (const range r = given(op, m); m != self_ && r.size() > 0)
-        std::memcpy(op.address + r.at, payload(m) + r.at, r.size());
+      if (const range r = given(op, m); r.size() > 0) std::memcpy(op.target + r.at, payload(m) + r.at, r.size());
   }
   op.is_worked = true;
   home_.counters.bytes_sent += crossed(op);
@@ -358,10 +375,10 @@ void group::work(const operation& op, std::size_t chunk, std::uint64_t at, std::
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
     addresses_[m] = memories_[m]->base() + offset + at;
   }
-  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : chunk, bytes);
+  if (!op.sums()) return copy_to_others(op.kind == RG_OP_BROADCAST ? op.root : chunk, bytes);
   for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(addresses_[m]);
   const std::span<float* const> all(targets_);
-  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(chunk, 1), bytes / sizeof(float));
+  sum_to_all(terms_, op.kind == RG_OP_ALL_REDUCE ? all : all.subspan(chunk, 1), bytes / sizeof(float));
 }
 
 // Copies in blocks, so that each block is read from memory once.
@@ -387,7 +404,7 @@ bool group::finish_first() {
     rg::logger(home_.host)
         .warning(std::string("shm: the members of a group called different collectives, or with different buffers; "
                              "this rank called ") +
-                 name_of(op.what) + " of " + std::to_string(op.count) + " elements");
+                 name_of(op.kind) + " of " + std::to_string(op.count) + " elements");
     retire_first(RG_E_OPERATION);
     return true;
   }
@@ -399,7 +416,7 @@ bool group::finish_first() {
   }
   if (op.unfetched.size() > 0) {
     const std::uint64_t n = std::min(op.unfetched.size(), unit_bytes);
-    std::memcpy(op.address + op.unfetched.at, op.shared + op.unfetched.at, n);
+    std::memcpy(op.target + (op.unfetched.at - op.taken.at), op.shared + op.unfetched.at, n);
     op.unfetched.at += n;
     if (op.unfetched.size() > 0) return true;
   }
@@ -411,7 +428,7 @@ void group::retire_first(rg_status status) {
   const operation op = operations_.front();
   operations_.pop_front();
   if (posted_ > 0) --posted_;
-  if (op.shared != op.address) home_.memory.free(op.shared);
+  if (op.is_scratch) home_.memory.free(op.shared);
   line(self_).left.store(op.number + 1);
   if (head().starved.value.load() != 0 && head().starved.value.exchange(0) != 0) wake_others();
   if (status == RG_OK) {
@@ -432,7 +449,7 @@ void group::end(rg_status status) {
     culprit = head().broken.value.load();
   if (!operations_.empty())
     home_.report(status,
-                 std::string("shm: ") + name_of(operations_.front().what) + ": " +
+                 std::string("shm: ") + name_of(operations_.front().kind) + ": " +
                      (lost ? lost->loss() : "another member of the group lost rank " + std::to_string(culprit - 1)));
   wake_others();
 }

@@ -34,14 +34,15 @@
 
 namespace shm {
 
-enum class collective : std::uint64_t { all_reduce, reduce_scatter, all_gather, broadcast };
-
-// A call of a collective, in place; all members must pass the same `what`, `count`, `element` and `root`.
+// A call of a collective (rg_op_collective); all members must pass the same kind, `count`, `element`, `root` and counts.
 struct request {
-  collective what;
-  std::byte* address;           // valid until the completion; in or outside the heap
-  std::uint64_t count, element; // of the buffer: elements, and bytes of one element (4 if floats are summed)
-  std::uint64_t root;           // broadcast: index of the root among the members
+  std::uint32_t kind;      // RG_OP_ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER or BROADCAST
+  const std::byte* source; // both valid until the completion; in or outside the heap
+  std::byte* target;
+  std::uint64_t count,
+      element;        // of the buffer with all chunks: elements, and bytes of one element (4 if they are summed)
+  std::uint64_t root; // broadcast: index of the root among the members
+  const std::uint64_t* counts; // of the chunks; null: as rg::chunk_of()
   std::uint64_t cookie;
 
   std::uint64_t bytes() const noexcept { return count * element; }
@@ -61,7 +62,8 @@ public:
 
   // [loop] Queues a collective; sums are of floats. station::complete() reports its end, with RG_E_OPERATION if members
   // call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION for a
-  // wrong root or if there is no memory for the scratch of a buffer outside the heap.
+  // wrong root, counts that do not add up, or if there is no memory for scratch, which buffers outside the heap need, and
+  // a reduce-scatter that is not in place.
   void begin(const request& r);
   // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is lost,
   // calls end(RG_E_PEER) once nothing can be done any more.
@@ -81,12 +83,14 @@ private:
   };
   struct operation : request {
     std::uint64_t number;
-    std::byte* shared;         // memory that members can read: address, or scratch in the heap
-    range unstaged, unfetched; // yet to be copied into the scratch, and out of it
+    std::byte* shared;         // the whole buffer in memory that members can read: the caller's, or scratch in the heap
+    bool is_scratch;           // `shared` is scratch
+    range given, taken;        // of the whole buffer: the bytes in `source`, and those that `target` gets
+    range unstaged, unfetched; // yet to be copied from `source` into `shared`, and from there to `target`
     bool have_all_arrived, is_sound, is_exhausted, is_worked;
 
     bool is_small() const noexcept { return bytes() <= small; }
-    bool sums() const noexcept { return what == collective::all_reduce || what == collective::reduce_scatter; }
+    bool sums() const noexcept { return kind == RG_OP_ALL_REDUCE || kind == RG_OP_REDUCE_SCATTER; }
   };
   struct header;
   struct member_line;
@@ -109,6 +113,7 @@ private:
   range chunk_of(const operation& op, std::uint64_t member) const noexcept;
   range given(const operation& op, std::uint64_t member) const noexcept;
   range taken(const operation& op) const noexcept;
+  void share(operation& op);
   std::uint64_t crossed(const operation& op) const noexcept;
 
   bool stage(operation& op);

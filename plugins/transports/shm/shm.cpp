@@ -69,7 +69,7 @@ public:
   }
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_ONE_HOST | RG_CAP_LONG_FAILS_SENDER,
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_ONE_HOST | RG_CAP_LONG_FAILS_SENDER | RG_CAP_ASCENDING_SUMS,
             .memory = RG_MEMORY_HOST,
             .p2p = RG_P2P_INDEPENDENT,
             .own_threads = 0};
@@ -194,10 +194,36 @@ public:
     groups_.push_back(std::make_unique<group>(home_, members, timeout_ns_));
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) { return begin(collective::all_reduce, c); }
-  rg_status reduce_scatter(const rg_collective& c) { return begin(collective::reduce_scatter, c); }
-  rg_status all_gather(const rg_collective& c) { return begin(collective::all_gather, c); }
-  rg_status broadcast(const rg_collective& c) { return begin(collective::broadcast, c); }
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+    if (wire) return false;
+    switch (kind) {
+    case RG_OP_ALL_REDUCE:
+    case RG_OP_REDUCE_SCATTER: return reduction == RG_SUM && type == RG_F32;
+    case RG_OP_ALL_GATHER:
+    case RG_OP_BROADCAST: return rg::size_of(type) > 0;
+    default: return false;
+    }
+  }
+  rg_status begin(const rg_collective& c) {
+    const rg_buffer& whole = c.kind == RG_OP_REDUCE_SCATTER ? c.source : c.target;
+    const std::size_t element = rg::size_of(whole.type);
+    const char* why = c.group >= groups_.size()                          ? "a group that does not exist"
+                      : !offers(c.kind, c.reduction, whole.type, c.wire) ? "a kind or type that shm lacks"
+                      : whole.count > UINT64_MAX / element               ? "a size above 2^64 bytes"
+                      : (!c.source_address && c.source.count > 0) || (!c.target_address && c.target.count > 0)
+                          ? "a buffer without bytes"
+                          : nullptr;
+    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective has ") + why);
+    groups_[c.group]->begin({.kind = c.kind,
+                             .source = static_cast<const std::byte*>(c.source_address),
+                             .target = static_cast<std::byte*>(c.target_address),
+                             .count = whole.count,
+                             .element = element,
+                             .root = c.kind == RG_OP_BROADCAST ? c.root : 0,
+                             .counts = c.counts,
+                             .cookie = c.cookie});
+    return RG_OK;
+  }
 
 private:
   struct destination {
@@ -214,25 +240,6 @@ private:
       throw rg::error(RG_E_OPERATION, "shm: rank " + std::to_string(home_.rank) + " cannot " + what + " rank " +
                                           std::to_string(t.peer) + why);
     return {p, t.bytes};
-  }
-
-  rg_status begin(collective what, const rg_collective& c) {
-    const bool sums = what == collective::all_reduce || what == collective::reduce_scatter;
-    const std::size_t element = rg::size_of(c.buffer.type);
-    const char* why = c.group >= groups_.size()               ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32       ? "a sum of elements that are not 32-bit floats"
-                      : element == 0                          ? "a type that does not exist"
-                      : c.buffer.count > UINT64_MAX / element ? "a size above 2^64 bytes"
-                      : !c.address && c.buffer.count > 0      ? "a buffer without bytes"
-                                                              : nullptr;
-    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective has ") + why);
-    groups_[c.group]->begin({.what = what,
-                             .address = static_cast<std::byte*>(c.address),
-                             .count = c.buffer.count,
-                             .element = element,
-                             .root = what == collective::broadcast ? c.root : 0,
-                             .cookie = c.cookie});
-    return RG_OK;
   }
 
   // Makes one round of progress over all peers, lanes and groups. Returns false if nothing moved.

@@ -237,4 +237,25 @@ inline task<> scatter_gather_broadcast(comm& comm, std::span<const std::uint32_t
   co_await ring_all_gather(comm, members, me, buffer, lane, wire);
 }
 
+// All-to-all by pairwise exchange (Thakur et al., section 4.4): n - 1 steps, in step d a rank sends to the one d behind it
+// and receives from the one d before it. Source and target have the same count, a multiple of n: chunk k of the source is
+// for members[k], and chunk k of the target is from it.
+inline task<> pairwise_all_to_all(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer source,
+                                  rg_buffer target, std::uint32_t lane) {
+  const std::size_t n = members.size();
+  const auto part = [n](rg_buffer b, std::size_t k) {
+    const chunk c = equal_chunk(b.count, k, n);
+    return sub(b, c.first, c.count);
+  };
+  auto own = comm.copy(part(target, me), part(source, me));
+  for (std::size_t d = 1; d < n; ++d) {
+    const std::size_t to = (me + d) % n, from = (me + n - d) % n;
+    auto in = comm.recv(members[from], part(target, from), lane);
+    auto out = comm.send(members[to], part(source, to), lane);
+    co_await in;
+    co_await out;
+  }
+  co_await own;
+}
+
 } // namespace rg

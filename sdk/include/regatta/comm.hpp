@@ -6,6 +6,7 @@
 // run.
 #pragma once
 
+#include <regatta/collectives.hpp>
 #include <regatta/plugin.hpp>
 #include <regatta/task.hpp>
 
@@ -27,11 +28,15 @@ struct span_of_arena {
 // multiples of 16 elements (a cache line of fp32) from the begin of `whole`, so that no two parts share a cache line.
 // If there are more parts than cache lines, some are empty: part 0 first.
 inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint64_t parts) {
-  const std::uint64_t lines = (whole.count + 15) / 16;
-  const std::uint64_t from = std::min(whole.count, lines * index / parts * 16);
-  const std::uint64_t to = std::min(whole.count, lines * (index + 1) / parts * 16);
-  return {whole.first + from, to - from};
+  const chunk part = chunk_of(whole.count, nullptr, index, parts);
+  return {whole.first + part.first, part.count};
 }
+
+// A group of ranks that call the transport's collectives together; comm::split() creates it.
+struct group {
+  std::uint32_t id;          // for the engine
+  std::uint32_t size, index; // number of members; this rank's index among them
+};
 
 // Returns elements [from, from + count) of a buffer, which must have them. In a packed type, `from` must be at a byte.
 inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
@@ -197,13 +202,13 @@ public:
   }
   // Creates a group of `members`, ranks in ascending order with this one among them, for the transport's collectives.
   // All members call it in the same order. Returns nothing if the transport has no collectives for them.
-  std::optional<std::uint32_t> split(std::span<const std::uint32_t> members) {
-    std::uint32_t group = 0;
-    const rg_status s =
-        host_->split(host_->context, members.data(), static_cast<std::uint32_t>(members.size()), &group);
+  std::optional<group> split(std::span<const std::uint32_t> members) {
+    const auto index = std::find(members.begin(), members.end(), rank()) - members.begin();
+    group g{0, static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(index)};
+    const rg_status s = host_->split(host_->context, members.data(), g.size, &g.id);
     if (s == RG_E_UNSUPPORTED) return std::nullopt;
     check(s, "split");
-    return group;
+    return g;
   }
 
   // Transfers; each begins at once. Until the operation has ended, the source must not change and the target must not
@@ -220,18 +225,44 @@ public:
   operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return transfer(RG_OP_RECV, peer, target, lane, wire, RG_OP_ADD);
   }
-  // Returns whether the transport has this collective; only then may it be called. The collectives below work over a
-  // group from split(), in place, and each member's chunk is part_of({0, target.count}, index among the members, number
-  // of members). reduce_scatter() leaves the other chunks undefined.
-  bool offers(rg_op_kind kind) const { return host_->offers && host_->offers(host_->context, kind); }
-  operation all_reduce(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_REDUCE, group, target, 0); }
-  operation reduce_scatter(std::uint32_t group, rg_buffer target) {
-    return collective(RG_OP_REDUCE_SCATTER, group, target, 0);
+  // Returns whether the transport has this collective for elements of this type; only then may it be called.
+  bool offers(rg_op_kind kind, std::uint32_t type = RG_F32, std::uint32_t reduction = RG_SUM,
+              std::uint32_t wire = 0) const {
+    return host_->offers && host_->offers(host_->context, kind, reduces(kind) ? reduction : 0, type, wire);
   }
-  operation all_gather(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_GATHER, group, target, 0); }
+  // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up where
+  // they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
+  operation all_reduce(const group& g, rg_buffer buffer) {
+    return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .source = buffer, .target = buffer});
+  }
+  // The other members' chunks of the buffer are undefined afterwards.
+  operation reduce_scatter(const group& g, rg_buffer buffer) {
+    return collective(RG_OP_REDUCE_SCATTER, g, {.reduction = RG_SUM, .source = buffer, .target = own_chunk(g, buffer)});
+  }
+  operation all_gather(const group& g, rg_buffer buffer) {
+    return collective(RG_OP_ALL_GATHER, g, {.source = own_chunk(g, buffer), .target = buffer});
+  }
   // `root`: the root's index among the members.
-  operation broadcast(std::uint32_t group, rg_buffer target, std::uint32_t root) {
-    return collective(RG_OP_BROADCAST, group, target, root);
+  operation broadcast(const group& g, rg_buffer buffer, std::uint32_t root) {
+    return collective(RG_OP_BROADCAST, g, {.root = root, .source = buffer, .target = buffer});
+  }
+  struct collective_arguments {
+    std::uint32_t root = 0, reduction = 0, wire = 0;
+    rg_buffer source{}, target{};
+    // [members] Each null or valid until the operation has ended.
+    const std::uint64_t *counts = nullptr, *target_counts = nullptr;
+  };
+  operation collective(rg_op_kind kind, const group& g, const collective_arguments& a) {
+    auto op = make<rg_op_collective>(kind);
+    op.group = g.id;
+    op.root = a.root;
+    op.reduction = a.reduction;
+    op.wire = a.wire;
+    op.source = a.source;
+    op.target = a.target;
+    op.counts = a.counts;
+    op.target_counts = a.target_counts;
+    return submit(op);
   }
 
   // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). Source and
@@ -474,12 +505,9 @@ private:
     op.flags = flags;
     return submit(op);
   }
-  operation collective(rg_op_kind kind, std::uint32_t group, rg_buffer buffer, std::uint32_t root) {
-    auto op = make<rg_op_collective>(kind);
-    op.group = group;
-    op.root = root;
-    op.buffer = buffer;
-    return submit(op);
+  static rg_buffer own_chunk(const group& g, rg_buffer whole) {
+    const span_of_arena own = part_of({0, whole.count}, g.index, g.size);
+    return sub(whole, own.first, own.count);
   }
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as, std::uint32_t flags) {
     auto op = make<rg_op_rows_read>(RG_OP_ROWS_READ, as, t);

@@ -24,14 +24,10 @@
 //     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);
 //     void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);
 //     void remove(rg_region region) noexcept;
-//     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
-//     rg_status all_reduce(const rg_collective& c);           // [loop] together with split
-//     rg_status reduce_scatter(const rg_collective& c);       // [loop] these three need split and all_reduce
-//     rg_status all_gather(const rg_collective& c);           // [loop]
-//     rg_status broadcast(const rg_collective& c);            // [loop]
-//     // [main] called once for each of the four, after the constructor: whether this instance has it; without offers()
-//     // it has those that the class has. An instance without all_reduce has no collectives that the engine uses
-//     bool offers(rg_op_kind collective) const;
+//     // regatta.collectives/1: all three or none of them
+//     std::uint32_t split(std::span<const std::uint32_t> members); // [main] returns the group
+//     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept; // [any]
+//     rg_status begin(const rg_collective& c);                // [loop]
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] other extensions, by id
 //   };
@@ -62,11 +58,8 @@ RG_MEMBER_NAME(allocate)
 RG_MEMBER_NAME(add)
 RG_MEMBER_NAME(remove)
 RG_MEMBER_NAME(split)
-RG_MEMBER_NAME(all_reduce)
-RG_MEMBER_NAME(reduce_scatter)
-RG_MEMBER_NAME(all_gather)
-RG_MEMBER_NAME(broadcast)
 RG_MEMBER_NAME(offers)
+RG_MEMBER_NAME(begin)
 RG_MEMBER_NAME(arm)
 RG_MEMBER_NAME(extension)
 
@@ -139,24 +132,13 @@ concept has_split = requires(T t, std::span<const std::uint32_t> members) {
   { t.split(members) } -> std::same_as<std::uint32_t>;
 };
 template <class T>
-concept has_all_reduce = requires(T t, const rg_collective& c) {
-  { t.all_reduce(c) } -> std::same_as<rg_status>;
+concept has_offers = requires(const T t, std::uint32_t n) {
+  { t.offers(n, n, n, n) }
+  noexcept->std::same_as<bool>;
 };
 template <class T>
-concept has_reduce_scatter = requires(T t, const rg_collective& c) {
-  { t.reduce_scatter(c) } -> std::same_as<rg_status>;
-};
-template <class T>
-concept has_all_gather = requires(T t, const rg_collective& c) {
-  { t.all_gather(c) } -> std::same_as<rg_status>;
-};
-template <class T>
-concept has_broadcast = requires(T t, const rg_collective& c) {
-  { t.broadcast(c) } -> std::same_as<rg_status>;
-};
-template <class T>
-concept has_offers = requires(const T t) {
-  { t.offers(RG_OP_ALL_REDUCE) } -> std::same_as<bool>;
+concept has_begin = requires(T t, const rg_collective& c) {
+  { t.begin(c) } -> std::same_as<rg_status>;
 };
 template <class T>
 concept has_arm = requires(T t, std::int32_t& descriptor) {
@@ -194,9 +176,10 @@ template <class T> constexpr bool check() {
   static_assert(has_counters<T>, "a transport needs: rg_counters counters()");
   static_assert(has_remove<T> || !(has_allocate<T> || has_add<T>),
                 "a transport with allocate() or add() needs: void remove(rg_region) noexcept");
-  static_assert(has_split<T> == has_all_reduce<T>,
-                "collectives need both: std::uint32_t split(std::span<const std::uint32_t>) and "
-                "rg_status all_reduce(const rg_collective&)");
+  static_assert(has_split<T> == has_begin<T> && has_split<T> == has_offers<T>,
+                "collectives need all of: std::uint32_t split(std::span<const std::uint32_t>), bool "
+                "offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const "
+                "noexcept, rg_status begin(const rg_collective&)");
   RG_OPTIONAL_MEMBER(T, now, has_now<T>, "std::uint64_t now()");
   RG_OPTIONAL_MEMBER(T, allocate, has_allocate<T>,
                      "void* allocate(rg_region, std::uint64_t bytes, std::uint32_t memory)");
@@ -204,11 +187,10 @@ template <class T> constexpr bool check() {
                      "void add(rg_region, void* address, std::uint64_t bytes, std::uint32_t memory)");
   RG_OPTIONAL_MEMBER(T, remove, has_remove<T>, "void remove(rg_region) noexcept");
   RG_OPTIONAL_MEMBER(T, split, has_split<T>, "std::uint32_t split(std::span<const std::uint32_t> members)");
-  RG_OPTIONAL_MEMBER(T, all_reduce, has_all_reduce<T>, "rg_status all_reduce(const rg_collective&)");
-  RG_OPTIONAL_MEMBER(T, reduce_scatter, has_reduce_scatter<T>, "rg_status reduce_scatter(const rg_collective&)");
-  RG_OPTIONAL_MEMBER(T, all_gather, has_all_gather<T>, "rg_status all_gather(const rg_collective&)");
-  RG_OPTIONAL_MEMBER(T, broadcast, has_broadcast<T>, "rg_status broadcast(const rg_collective&)");
-  RG_OPTIONAL_MEMBER(T, offers, has_offers<T>, "bool offers(rg_op_kind collective) const");
+  RG_OPTIONAL_MEMBER(T, offers, has_offers<T>,
+                     "bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) "
+                     "const noexcept");
+  RG_OPTIONAL_MEMBER(T, begin, has_begin<T>, "rg_status begin(const rg_collective&)");
   RG_OPTIONAL_MEMBER(T, arm, has_arm<T>, "rg_status arm(std::int32_t& descriptor)");
   RG_OPTIONAL_MEMBER(T, extension, has_extension<T>, "const void* extension(const char* id)");
   return true;
@@ -219,7 +201,6 @@ template <class T> struct instance {
   const rg_host* host;
   rg_world world{};
   T transport;
-  rg_collectives offered{}; // used if T has offers(): the collectives of this instance
 };
 
 // The C functions. Each finds its instance, calls the member function, and lets no exception escape.
@@ -229,9 +210,7 @@ template <class T> struct entry {
 
   static rg_status create(const rg_host* host, const rg_value* values, void** self) noexcept {
     return fence(host, [&] {
-      auto made = std::make_unique<self_type>(host, read_parameters<T>(values));
-      if constexpr (has_offers<T>) made->offered = offered_by(made->transport);
-      *self = made.release();
+      *self = std::make_unique<self_type>(host, read_parameters<T>(values)).release();
     });
   }
   static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
@@ -295,26 +274,16 @@ template <class T> struct entry {
   static rg_status split(void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) noexcept {
     return fence(of(self).host, [&] { *group = of(self).transport.split(std::span(members, count)); });
   }
-  template <class F> static rg_status collective(void* self, const rg_collective* c, F f) noexcept {
+  static std::uint32_t offers(void* self, std::uint32_t kind, std::uint32_t reduction, std::uint32_t type,
+                              std::uint32_t wire) noexcept {
+    return of(self).transport.offers(kind, reduction, type, wire);
+  }
+  static rg_status begin(void* self, const rg_collective* collective) noexcept {
     return fence(of(self).host, [&] {
-      const versioned_view<rg_collective> view(c);
-      return f(of(self).transport, *view);
+      const versioned_view<rg_collective> view(collective);
+      return of(self).transport.begin(*view);
     });
   }
-  static rg_status all_reduce(void* self, const rg_collective* c) noexcept {
-    return collective(self, c, [](T& t, const rg_collective& x) { return t.all_reduce(x); });
-  }
-  static rg_status reduce_scatter(void* self, const rg_collective* c) noexcept {
-    return collective(self, c, [](T& t, const rg_collective& x) { return t.reduce_scatter(x); });
-  }
-  static rg_status all_gather(void* self, const rg_collective* c) noexcept {
-    return collective(self, c, [](T& t, const rg_collective& x) { return t.all_gather(x); });
-  }
-  static rg_status broadcast(void* self, const rg_collective* c) noexcept {
-    return collective(self, c, [](T& t, const rg_collective& x) { return t.broadcast(x); });
-  }
-
-  static rg_collectives offered_by(const T& transport) noexcept;
 
   static rg_status arm(void* self, std::int32_t* descriptor) noexcept {
     return fence(of(self).host, [&] { return of(self).transport.arm(*descriptor); });
@@ -334,12 +303,10 @@ template <class T> constexpr rg_regions make_regions() {
 template <class T> constexpr rg_collectives make_collectives() {
   rg_collectives c{};
   c.struct_size = sizeof c;
-  if constexpr (has_split<T> && has_all_reduce<T>) {
+  if constexpr (has_split<T>) {
     c.split = &entry<T>::split;
-    c.all_reduce = &entry<T>::all_reduce;
-    if constexpr (has_reduce_scatter<T>) c.reduce_scatter = &entry<T>::reduce_scatter;
-    if constexpr (has_all_gather<T>) c.all_gather = &entry<T>::all_gather;
-    if constexpr (has_broadcast<T>) c.broadcast = &entry<T>::broadcast;
+    c.offers = &entry<T>::offers;
+    c.begin = &entry<T>::begin;
   }
   return c;
 }
@@ -374,27 +341,11 @@ template <class T> inline constexpr rg_collectives collectives = make_collective
 template <class T> inline constexpr rg_wait wait = make_wait<T>();
 template <class T> inline constexpr rg_transport functions = make_functions<T>();
 
-template <class T> rg_collectives entry<T>::offered_by(const T& transport) noexcept {
-  rg_collectives c = collectives<T>;
-  if constexpr (has_offers<T>) {
-    if (!transport.offers(RG_OP_ALL_REDUCE)) c.all_reduce = nullptr;
-    if (!transport.offers(RG_OP_REDUCE_SCATTER)) c.reduce_scatter = nullptr;
-    if (!transport.offers(RG_OP_ALL_GATHER)) c.all_gather = nullptr;
-    if (!transport.offers(RG_OP_BROADCAST)) c.broadcast = nullptr;
-    if (!c.all_reduce && !c.reduce_scatter && !c.all_gather && !c.broadcast) c.split = nullptr;
-  }
-  return c;
-}
-
 template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
   if constexpr (has_allocate<T> || has_add<T>)
     if (std::strcmp(id, RG_EXT_REGIONS) == 0) return &regions<T>;
-  if constexpr (has_split<T> && has_all_reduce<T>) {
-    if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) {
-      if constexpr (has_offers<T>) return of(self).offered.split ? &of(self).offered : nullptr;
-      return &collectives<T>;
-    }
-  }
+  if constexpr (has_split<T>)
+    if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
   if constexpr (has_arm<T>)
     if (std::strcmp(id, RG_EXT_WAIT) == 0) return &wait<T>;
   const void* found = nullptr;

@@ -3,18 +3,18 @@
 // Collectives over the example transport: a correct one, and others with one defect each.
 #include "unix.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
 #include <vector>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 
 namespace {
 
-enum class kind { all_reduce, reduce_scatter, all_gather, broadcast };
-
-// Every member sends its whole buffer to every other one on a separate lane, and uses its part of each received buffer.
+// Every member sends its elements to the others on a separate lane, more than they need, and uses its part of them.
 struct sends_all : unix_transport {
   using unix_transport::unix_transport;
   virtual ~sends_all() = default;
@@ -30,10 +30,10 @@ struct sends_all : unix_transport {
     groups_.emplace_back(members.begin(), members.end());
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) { return begin(kind::all_reduce, c); }
-  rg_status reduce_scatter(const rg_collective& c) { return begin(kind::reduce_scatter, c); }
-  rg_status all_gather(const rg_collective& c) { return begin(kind::all_gather, c); }
-  rg_status broadcast(const rg_collective& c) { return begin(kind::broadcast, c); }
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+    return wire == 0 && (!rg::reduces(kind) || (type == RG_F32 && reduction == RG_SUM));
+  }
+  rg_status begin(const rg_collective& c) { return start(c); }
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     if (const std::uint32_t count = hand_out(out)) return count;
@@ -51,15 +51,17 @@ struct sends_all : unix_transport {
 
 protected:
   struct call {
-    kind what;
     rg_collective of;
     std::vector<std::uint32_t> members;
-    std::vector<std::vector<std::byte>> buffers; // by member: what each brought; they outlive the messages
+    std::vector<std::vector<std::byte>> buffers; // by member: what it sent to this rank; they outlive the messages
+    std::vector<std::vector<std::byte>> sent;    // by member: what this rank sends to it
     std::size_t open = 0;                        // messages on their way
     bool over = false;
 
-    std::uint64_t element() const { return rg::size_of(of.buffer.type); }
-    std::uint64_t bytes() const { return of.buffer.count * element(); }
+    bool cuts_source() const { return of.kind == RG_OP_REDUCE_SCATTER || of.kind == RG_OP_SCATTER; }
+    bool is_private() const { return of.kind >= RG_OP_GATHER; } // members get different bytes
+    const rg_buffer& whole() const { return cuts_source() ? of.source : of.target; }
+    std::uint64_t element() const { return rg::size_of(of.source.type ? of.source.type : of.target.type); }
     std::size_t place(std::uint32_t rank) const {
       return static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
     }
@@ -73,24 +75,36 @@ protected:
     throw rg::error(RG_E_OPERATION, "unix: a collective of nothing, or of nobody");
   }
   virtual part share(const call& c, std::uint64_t place) const {
-    const std::uint64_t count = c.of.buffer.count, lines = (count + 15) / 16, n = c.members.size();
-    return {std::min(count, lines * place / n * 16), std::min(count, lines * (place + 1) / n * 16)};
+    const rg::chunk own = rg::chunk_of(c.whole().count, c.of.counts, place, c.members.size());
+    return {own.first, own.end()};
   }
   virtual std::size_t root(const call& c) const { return c.of.root; }
   virtual std::size_t own_place(const call& c) const { return c.place(rank_); }
   virtual rg_status status_of_failure(rg_status s) const { return s; }
   virtual bool is_forgotten(std::size_t) const { return false; }
   virtual void finish(call& c) {
-    switch (c.what) {
-    case kind::all_reduce: return sum(c, {0, c.of.buffer.count});
-    case kind::reduce_scatter: return sum(c, share(c, own_place(c)));
-    case kind::all_gather:
-      for (std::size_t m = 0; m < c.members.size(); ++m) copy(c, m, share(c, m));
+    const std::size_t n = c.members.size();
+    switch (c.of.kind) {
+    case RG_OP_REDUCE:
+      if (c.of.target_address) sum(c, {0, c.of.source.count});
       return;
-    case kind::broadcast: return copy(c, root(c), {0, c.of.buffer.count});
+    case RG_OP_ALL_REDUCE: return sum(c, {0, c.of.source.count});
+    case RG_OP_REDUCE_SCATTER: return sum(c, share(c, own_place(c)));
+    case RG_OP_ALL_GATHER:
+      for (std::size_t m = 0; m < n; ++m) copy(c, m, share(c, m));
+      return;
+    case RG_OP_BROADCAST: return copy(c, root(c), {0, c.of.target.count});
+    case RG_OP_BARRIER: return;
+    default: // what the others sent, one behind the other
+      std::uint64_t at = 0;
+      for (const auto& b : c.buffers) {
+        if (!b.empty()) std::memcpy(static_cast<std::byte*>(c.of.target_address) + at, b.data(), b.size());
+        at += b.size();
+      }
     }
   }
   static void sum(call& c, part p) {
+    p.end = std::min(p.end, p.first + c.of.target.count);
     for (std::uint64_t i = p.first; i < p.end; ++i) {
       float total = 0;
       for (std::size_t m = 0; m < c.members.size(); ++m) {
@@ -98,12 +112,12 @@ protected:
         std::memcpy(&x, c.buffers[m].data() + i * sizeof x, sizeof x);
         total = m ? total + x : x;
       }
-      std::memcpy(static_cast<std::byte*>(c.of.address) + i * sizeof total, &total, sizeof total);
+      std::memcpy(static_cast<std::byte*>(c.of.target_address) + (i - p.first) * sizeof total, &total, sizeof total);
     }
   }
   static void copy(call& c, std::size_t from, part p) {
     if (p.first < p.end)
-      std::memcpy(static_cast<std::byte*>(c.of.address) + p.first * c.element(),
+      std::memcpy(static_cast<std::byte*>(c.of.target_address) + p.first * c.element(),
                   c.buffers[from].data() + p.first * c.element(), (p.end - p.first) * c.element());
   }
   std::size_t under_way() const {
@@ -114,29 +128,30 @@ protected:
   std::deque<rg_completion> done_; // to be handed out
 
 private:
-  rg_status begin(kind what, const rg_collective& of) {
-    const bool sums = what == kind::all_reduce || what == kind::reduce_scatter;
-    if (of.group >= groups_.size() || (what == kind::broadcast && of.root >= groups_[of.group].size()) ||
-        (sums && of.buffer.type != RG_F32) || (!of.address && of.buffer.count))
+  rg_status start(const rg_collective& of) {
+    const bool bytes = (of.source_address || !of.source.count) && (of.target_address || !of.target.count);
+    if (of.group >= groups_.size() || (rg::has_root(of.kind) && of.root >= groups_[of.group].size()) || !bytes)
       return refused(of);
     const std::uint64_t number = ++last_call_;
     call& c = calls_[number];
-    c.what = what;
     c.of = of;
     c.members = groups_[of.group];
-    c.buffers.resize(c.members.size(), std::vector<std::byte>(c.bytes()));
+    c.buffers.resize(c.members.size());
+    c.sent.resize(c.members.size());
     const std::size_t self = c.place(rank_);
-    if (c.bytes()) std::memcpy(c.buffers[self].data(), of.address, c.bytes());
+    for (std::size_t m = 0; m < c.members.size(); ++m) prepare(c, m, self);
+    if (c.sent[self].size() == c.buffers[self].size()) c.buffers[self] = c.sent[self];
     try {
       for (std::size_t m = 0; m < c.members.size(); ++m) {
         if (m == self) continue;
         for (const bool sends : {false, true}) {
+          std::vector<std::byte>& buffer = sends ? c.sent[m] : c.buffers[m];
           rg_transfer t = rg::make_versioned<rg_transfer>();
           t.peer = c.members[m];
           t.lane = lane_;
-          t.buffer = {0, RG_U8, 0, c.bytes()};
-          t.bytes = c.bytes();
-          t.address = c.buffers[sends ? self : m].data();
+          t.buffer = {0, RG_U8, 0, buffer.size()};
+          t.bytes = buffer.size();
+          t.address = buffer.data();
           t.cookie = inner | ++last_part_;
           parts_[t.cookie] = number;
           ++c.open;
@@ -150,6 +165,44 @@ private:
     if (c.open == 0) ended(c, RG_OK);
     return RG_OK;
   }
+  // Makes the message to member m and the room for that from it. Members that have nothing for each other exchange empty
+  // messages.
+  void prepare(call& c, std::size_t m, std::size_t self) const {
+    const rg_collective& of = c.of;
+    const std::uint64_t n = c.members.size(), size = c.element();
+    const auto* const source = static_cast<const std::byte*>(of.source_address ? of.source_address : of.target_address);
+    const auto bytes = [&](const rg_buffer& b, const std::uint64_t* counts, std::size_t k) {
+      const rg::chunk own =
+          of.kind == RG_OP_ALL_TO_ALL && !counts ? rg::equal_chunk(b.count, k, n) : rg::chunk_of(b.count, counts, k, n);
+      return rg::chunk{own.first * size, own.count * size};
+    };
+    const auto take = [&](rg::chunk of_source) {
+      c.sent[m].assign(source + of_source.first, source + of_source.end());
+    };
+    switch (of.kind) {
+    case RG_OP_BARRIER: return;
+    case RG_OP_GATHER:
+      if (m == of.root) take({0, of.source.count * size});
+      if (self == of.root) c.buffers[m].resize(bytes(of.target, of.counts, m).count);
+      return;
+    case RG_OP_SCATTER:
+      if (self == of.root) take(bytes(of.source, of.counts, m));
+      if (m == of.root) c.buffers[m].resize(of.target.count * size);
+      return;
+    case RG_OP_ALL_TO_ALL:
+      take(bytes(of.source, of.counts, m));
+      c.buffers[m].resize(bytes(of.target, of.target_counts, m).count);
+      return;
+    case RG_OP_ALL_GATHER: {
+      c.sent[m].resize(of.target.count * size);
+      const std::uint64_t at = bytes(of.target, of.counts, self).first;
+      std::copy_n(source, of.source.count * size, c.sent[m].begin() + static_cast<std::ptrdiff_t>(at));
+      break;
+    }
+    default: take({0, std::max(of.source.count, of.target.count) * size});
+    }
+    c.buffers[m].resize(c.sent[m].size());
+  }
   // Only the first failed message ends the collective: the other messages still use its memory.
   void ended(call& c, rg_status status) {
     if (c.open) --c.open;
@@ -157,7 +210,7 @@ private:
     if (status == RG_OK && !is_forgotten(under_way())) finish(c);
     c.over = true;
     done_.push_back(
-        {.cookie = c.of.cookie, .status = status == RG_OK ? status : status_of_failure(status), .bytes = c.bytes()});
+        {.cookie = c.of.cookie, .status = status == RG_OK ? status : status_of_failure(status), .bytes = 0});
   }
   std::uint32_t hand_out(std::span<rg_completion> out) {
     std::uint32_t count = 0;
@@ -178,8 +231,8 @@ private:
 struct scatters_evenly : sends_all {
   using sends_all::sends_all;
   part share(const call& c, std::uint64_t place) const override {
-    if (c.what != kind::reduce_scatter) return sends_all::share(c, place);
-    const std::uint64_t count = c.of.buffer.count, n = c.members.size();
+    if (c.of.kind != RG_OP_REDUCE_SCATTER) return sends_all::share(c, place);
+    const std::uint64_t count = c.of.source.count, n = c.members.size();
     return {count * place / n, count * (place + 1) / n};
   }
 };
@@ -189,7 +242,7 @@ struct gathers_lines : sends_all {
   using sends_all::sends_all;
   part share(const call& c, std::uint64_t place) const override {
     part p = sends_all::share(c, place);
-    if (c.what == kind::all_gather) p.end -= (p.end - p.first) % 16;
+    if (c.of.kind == RG_OP_ALL_GATHER) p.end -= (p.end - p.first) % 16;
     return p;
   }
 };
@@ -239,7 +292,8 @@ struct overwrites_beside : sends_all {
   using sends_all::sends_all;
   void finish(call& c) override {
     sends_all::finish(c);
-    if (c.of.buffer.count == 1000) static_cast<std::byte*>(c.of.address)[c.bytes()] ^= std::byte{1};
+    if (c.of.target.count == 1000)
+      static_cast<std::byte*>(c.of.target_address)[rg::bytes_of(c.of.target)] ^= std::byte{1};
   }
 };
 

@@ -165,8 +165,11 @@ struct cuts_floats : unix_transport {
 struct sums_alone : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t split(std::span<const std::uint32_t>) { return 0; }
-  rg_status all_reduce(const rg_collective& c) {
-    sums_.push_back({.cookie = c.cookie, .status = RG_OK, .bytes = c.buffer.count * sizeof(float)});
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+    return kind == RG_OP_ALL_REDUCE && reduction == RG_SUM && type == RG_F32 && wire == 0;
+  }
+  rg_status begin(const rg_collective& c) {
+    sums_.push_back({.cookie = c.cookie, .status = RG_OK, .bytes = 0});
     return RG_OK;
   }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {

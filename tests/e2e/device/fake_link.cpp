@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
-#include <regatta/strategy.hpp>
 
 namespace fake {
 
@@ -35,22 +35,24 @@ std::uint32_t link::split(std::span<const std::uint32_t> members) {
   return 0;
 }
 
-rg_status link::post(const rg_collective& c, kind what) {
+bool link::offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
+  const bool sums = kind == RG_OP_ALL_REDUCE || kind == RG_OP_REDUCE_SCATTER;
+  return wire == 0 &&
+         (sums ? reduction == RG_SUM && type == RG_F32 : kind == RG_OP_ALL_GATHER || kind == RG_OP_BROADCAST);
+}
+
+rg_status link::begin(const rg_collective& c) {
   auto t = rg::make_versioned<rg_transfer>();
-  t.buffer = c.buffer;
-  t.bytes = rg::bytes_of(c.buffer);
-  t.address = c.address;
   t.after = c.after;
   t.cookie = c.cookie;
-  t.peer = c.root;
-  return post({t, what});
+  return post({t, c.kind, c});
 }
 
 void link::exchange(std::span<const operation> group) {
   std::size_t under_way = 0;
   for (operation o : group) {
     o.transfer.after = 0;
-    while ((o.what == kind::recv ? inner_.recv(o.transfer) : inner_.send(o.transfer)) == RG_AGAIN)
+    while ((o.kind == RG_OP_RECV ? inner_.recv(o.transfer) : inner_.send(o.transfer)) == RG_AGAIN)
       inner_.poll(0, 0, {});
     ++under_way;
   }
@@ -63,64 +65,64 @@ void link::exchange(std::span<const operation> group) {
   }
 }
 
-// Sums in the order of the ranks.
-void link::add_up(const operation& o) {
-  const std::uint64_t count = o.transfer.buffer.count;
-  auto* const mine = static_cast<float*>(o.transfer.address);
-  std::vector<std::vector<float>> all(size_, std::vector<float>(count));
+// Returns the sum of all ranks' sources, in the order of the ranks.
+std::vector<float> link::summed(const rg_collective& c) {
+  const std::uint64_t count = c.source.count;
+  const auto* const mine = static_cast<const float*>(c.source_address);
+  std::vector<std::vector<float>> all(size_, std::vector<float>(mine, mine + count));
   std::vector<operation> messages;
-  for (std::uint32_t r = 0; r < size_; ++r) {
-    if (r == rank_) {
-      std::memcpy(all[r].data(), mine, count * sizeof(float));
-      continue;
-    }
-    operation m = o;
-    m.transfer.peer = r;
-    m.what = kind::send;
-    messages.push_back(m);
-    m.what = kind::recv;
-    m.transfer.address = all[r].data();
-    messages.push_back(m);
-  }
-  exchange(messages);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    mine[i] = all[0][i];
-    for (std::uint32_t r = 1; r < size_; ++r) mine[i] += all[r][i];
-  }
-}
-
-void link::collective(const operation& o) {
-  if (o.what == kind::all_reduce) return add_up(o);
-  const std::uint64_t size = rg::size_of(o.transfer.buffer.type);
-  auto* const begin = static_cast<std::byte*>(o.transfer.address);
-  const auto share = [&](std::uint32_t r) { return rg::part_of({0, o.transfer.buffer.count}, r, size_); };
-  if (o.what == kind::reduce_scatter) {
-    add_up(o);
-    const auto mine = share(rank_); // the rest of the buffer is undefined
-    std::memset(begin, 0x7f, mine.first * size);
-    std::memset(begin + mine.end() * size, 0x7f, (o.transfer.buffer.count - mine.end()) * size);
-    return;
-  }
-  std::vector<operation> messages;
-  const auto message = [&](kind what, std::uint32_t peer, rg::span_of_arena part) {
-    operation m = o;
-    m.what = what;
-    m.transfer.peer = peer;
-    m.transfer.address = begin + part.first * size;
-    m.transfer.buffer.count = part.count;
-    m.transfer.bytes = part.count * size;
-    messages.push_back(m);
-  };
   for (std::uint32_t r = 0; r < size_; ++r) {
     if (r == rank_) continue;
-    const rg::span_of_arena all{0, o.transfer.buffer.count};
-    if (o.what == kind::broadcast && o.transfer.peer == rank_) message(kind::send, r, all);
-    if (o.what == kind::broadcast && o.transfer.peer == r) message(kind::recv, r, all);
-    if (o.what != kind::all_gather) continue;
-    message(kind::send, r, share(rank_));
-    message(kind::recv, r, share(r));
+    auto t = rg::make_versioned<rg_transfer>();
+    t.peer = r;
+    t.buffer = {0, RG_F32, 0, count};
+    t.bytes = count * sizeof(float);
+    t.address = const_cast<float*>(mine);
+    messages.push_back({t, RG_OP_SEND, {}});
+    t.address = all[r].data();
+    messages.push_back({t, RG_OP_RECV, {}});
   }
   exchange(messages);
+  for (std::uint32_t r = 1; r < size_; ++r)
+    for (std::uint64_t i = 0; i < count; ++i) all[0][i] += all[r][i];
+  return all[0];
+}
+
+void link::collective(const rg_collective& c) {
+  if (c.kind == RG_OP_ALL_REDUCE || c.kind == RG_OP_REDUCE_SCATTER) {
+    const std::vector<float> sum = summed(c);
+    const bool cut = c.kind == RG_OP_REDUCE_SCATTER;
+    const rg::chunk own = cut ? rg::chunk_of(c.source.count, c.counts, rank_, size_) : rg::chunk{0, c.source.count};
+    // In place, the rest of the buffer is undefined.
+    if (cut && c.target_address == static_cast<const float*>(c.source_address) + own.first)
+      std::memset(const_cast<void*>(c.source_address), 0x7f, c.source.count * sizeof(float));
+    std::memcpy(c.target_address, sum.data() + own.first, own.count * sizeof(float));
+    return;
+  }
+  const std::uint64_t size = rg::size_of(c.target.type);
+  auto* const target = static_cast<std::byte*>(c.target_address);
+  std::vector<operation> messages;
+  const auto message = [&](std::uint32_t kind, std::uint32_t peer, const void* address, std::uint64_t count) {
+    auto t = rg::make_versioned<rg_transfer>();
+    t.peer = peer;
+    t.buffer = {0, c.target.type, 0, count};
+    t.bytes = count * size;
+    t.address = const_cast<void*>(address);
+    messages.push_back({t, kind, {}});
+  };
+  const auto share = [&](std::uint32_t r) { return rg::chunk_of(c.target.count, c.counts, r, size_); };
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    if (c.kind == RG_OP_BROADCAST && c.root == rank_) message(RG_OP_SEND, r, c.source_address, c.source.count);
+    if (c.kind == RG_OP_BROADCAST && c.root == r) message(RG_OP_RECV, r, target, c.target.count);
+    if (c.kind != RG_OP_ALL_GATHER) continue;
+    message(RG_OP_SEND, r, c.source_address, c.source.count);
+    message(RG_OP_RECV, r, target + share(r).first * size, share(r).count);
+  }
+  exchange(messages);
+  // This rank's own elements, unless the collective is in place.
+  std::byte* const own = c.kind == RG_OP_ALL_GATHER ? target + share(rank_).first * size : target;
+  if (c.source_address && own != c.source_address) std::memmove(own, c.source_address, c.source.count * size);
 }
 
 std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
@@ -129,10 +131,10 @@ std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_c
     gpu_.add(stream_, [this, group = posted_] {
       std::vector<operation> messages;
       for (const operation& o : group)
-        if (o.what == kind::send || o.what == kind::recv)
+        if (o.kind == RG_OP_SEND || o.kind == RG_OP_RECV)
           messages.push_back(o);
         else
-          collective(o);
+          collective(o.of);
       exchange(messages);
     });
     const rg_fence fence = gpu_.record(stream_);

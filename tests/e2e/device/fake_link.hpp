@@ -32,31 +32,28 @@ public:
   rg_transport_caps caps() const;
   rg_blob listen(const rg_world& world);
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) { inner_.connect(blobs, timeout_ns); }
-  rg_status send(const rg_transfer& t) { return post({t, kind::send}); }
-  rg_status recv(const rg_transfer& t) { return post({t, kind::recv}); }
+  rg_status send(const rg_transfer& t) { return post({t, RG_OP_SEND, {}}); }
+  rg_status recv(const rg_transfer& t) { return post({t, RG_OP_RECV, {}}); }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
   void wake() noexcept;
   void cancel(std::uint32_t) {}
   void close(std::uint64_t timeout_ns);
   rg_counters counters() const { return {}; }
   std::uint32_t split(std::span<const std::uint32_t> members);
-  rg_status all_reduce(const rg_collective& c) { return post(c, kind::all_reduce); }
-  rg_status reduce_scatter(const rg_collective& c) { return post(c, kind::reduce_scatter); }
-  rg_status all_gather(const rg_collective& c) { return post(c, kind::all_gather); }
-  rg_status broadcast(const rg_collective& c) { return post(c, kind::broadcast); }
+  bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept;
+  rg_status begin(const rg_collective& c);
 
 private:
-  enum class kind { send, recv, all_reduce, reduce_scatter, all_gather, broadcast };
   struct operation {
-    rg_transfer transfer; // for a collective: buffer, fence and cookie; peer is the root
-    kind what;
+    rg_transfer transfer; // of a collective: fence and cookie only
+    std::uint32_t kind;   // RG_OP_SEND, RG_OP_RECV or a collective
+    rg_collective of;     // of a collective
   };
   rg_status post(operation o);
-  rg_status post(const rg_collective& c, kind what);
   // Called on the device's thread.
   void exchange(std::span<const operation> group);
-  void collective(const operation& o);
-  void add_up(const operation& o);
+  void collective(const rg_collective& c);
+  std::vector<float> summed(const rg_collective& c);
 
   gpu& gpu_ = gpu::instance();
   rg::nested inner_;

@@ -159,6 +159,9 @@ typedef enum rg_type {
   RG_U1 = 12       /* packed: eight in a byte */
 } rg_type;
 
+/* How a collective combines the members' elements. AVERAGE: the sum divided by the number of members. */
+typedef enum rg_reduction { RG_SUM = 1, RG_AVERAGE = 2, RG_MAX = 3 } rg_reduction;
+
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* a bit mask where several kinds are meant */
 
 /* The number of a region: memory that a transport knows before a transfer names it. The engine creates a region and

@@ -34,6 +34,11 @@ typedef enum rg_op_kind {
   RG_OP_REDUCE_SCATTER = 0x202,
   RG_OP_ALL_GATHER = 0x203,
   RG_OP_BROADCAST = 0x204,
+  RG_OP_REDUCE = 0x205,
+  RG_OP_GATHER = 0x206,
+  RG_OP_SCATTER = 0x207,
+  RG_OP_ALL_TO_ALL = 0x208,
+  RG_OP_BARRIER = 0x209,
   /* arithmetic: rg_op_fill, rg_op_copy, ... */
   RG_OP_FILL = 0x301,
   RG_OP_COPY = 0x302,
@@ -75,13 +80,38 @@ typedef struct rg_op_transfer {
   uint32_t flags; /* RECV: RG_OP_ADD */
 } rg_op_transfer;
 
-/* A collective of the transport (rg_collectives defines each), which must offer it (rg_strategy_host.offers). Buffers
- * are input and output at once; ALL_GATHER and BROADCAST take any type. */
+/* A collective of the transport, which must offer it (rg_strategy_host.offers). All members of the group begin the
+ * group's collectives in the same order, with the same kind, reduction, type, wire, root and counts. A buffer is in n
+ * chunks, one for each of the n members, in ascending order of rank; "chunk" below is this rank's own one.
+ *
+ *                    source                           target
+ *   ALL_REDUCE       all members' elements            their reduction, equal to the bit on all members
+ *   REDUCE           all members' elements            at the root: their reduction
+ *   REDUCE_SCATTER   all members' elements            chunk of their reduction
+ *   BROADCAST        at the root: its elements        the root's elements
+ *   ALL_GATHER       chunk                            the chunks of all members
+ *   GATHER           chunk                            at the root: the chunks of all members
+ *   SCATTER          at the root: all chunks          chunk
+ *   ALL_TO_ALL       chunk k is for member k          chunk k is from member k
+ *   BARRIER          none                             none; ends when all members have begun it
+ *
+ * Where "at the root" is said, the buffer of the other members is not used. Target and source do not overlap, or they
+ * are the same (the collective is in place): ALL_REDUCE, REDUCE and BROADCAST have one buffer; the chunk of ALL_GATHER
+ * and GATHER is where it belongs in the target; that of REDUCE_SCATTER and SCATTER is where it lies in the source.
+ * ALL_TO_ALL is never in place. The source does not change, except of a REDUCE_SCATTER in place, whose other chunks are
+ * undefined afterwards. */
 typedef struct rg_op_collective {
   rg_op op;
-  uint32_t group; /* from split() */
-  uint32_t root;  /* BROADCAST: the root's index among the group's members */
-  rg_buffer buffer;
+  uint32_t group;     /* from split() */
+  uint32_t root;      /* REDUCE, BROADCAST, GATHER, SCATTER: the root's index among the members */
+  uint32_t reduction; /* rg_reduction, of ALL_REDUCE, REDUCE and REDUCE_SCATTER; else 0 */
+  uint32_t wire;      /* the wire type of RG_F32; 0: the type in memory */
+  rg_buffer source, target;
+  /* [members] Elements of each chunk, valid until the operation ends: of the buffer that has all chunks, in ALL_TO_ALL
+   * of the source. Null: equal chunks in ALL_TO_ALL; else, with lines = (count + 15) / 16, chunk k begins at element
+   * min(count, lines * k / n * 16), in integer arithmetic, so that no two chunks share a cache line. */
+  const uint64_t* counts;
+  const uint64_t* target_counts; /* ALL_TO_ALL, with counts: the elements from each member; else null */
 } rg_op_collective;
 
 /* ----------------------------------------------------------------------------------------------------- arithmetic */

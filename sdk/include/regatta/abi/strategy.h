@@ -52,7 +52,7 @@ enum {
   RG_PLAN_BOUNDED = 128,
   /* Not synchronous, but all workers have the same weights after finish; the engine checks that they are equal. */
   RG_PLAN_AGREES = 256,
-  RG_PLAN_COLLECTIVES = 512, /* needs a transport with collectives (RG_EXT_COLLECTIVES) */
+  RG_PLAN_COLLECTIVES = 512, /* needs a transport that offers an all-reduce, of RG_F32 and RG_SUM */
   /* If there are several workers, needs several hosts with the same number of workers on each. */
   RG_PLAN_EQUAL_HOSTS = 1024
 };
@@ -161,8 +161,9 @@ typedef struct rg_strategy_host {
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */
-  /* Returns 1 if the transport has the collective of this kind (RG_OP_ALL_REDUCE, ...), else 0. */
-  uint32_t (*offers)(void* context, uint32_t kind);
+  /* Returns 1 if the transport has the collective `kind` (RG_OP_ALL_REDUCE, ...) with this reduction (0 if it has
+   * none), type of elements and wire type, else 0. */
+  uint32_t (*offers)(void* context, uint32_t kind, uint32_t reduction, uint32_t type, uint32_t wire);
   /* [main] As alloc, but always in host memory: for row numbers and the values of rows, since the operations on
    * rows accept only host memory. No operation accepts buffers of both kinds. Null: use alloc(). */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);

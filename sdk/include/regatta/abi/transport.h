@@ -20,7 +20,8 @@ enum {
   RG_CAP_NONE = 32,       /* connects no ranks: only strategies that exchange no messages run over it */
   RG_CAP_CONVERT = 64,    /* converts to and from rg_transfer.wire; without this flag the engine converts */
   RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only; a case with more hosts is refused before it starts */
-  RG_CAP_LONG_FAILS_SENDER = 256 /* a message longer than its receive fails the send too, not only the receive */
+  RG_CAP_LONG_FAILS_SENDER = 256, /* a message longer than its receive fails the send too, not only the receive */
+  RG_CAP_ASCENDING_SUMS = 512     /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
 };
 
 /* INDEPENDENT: lanes do not block each other. ORDERED: the transport orders the messages of all lanes in one queue, as

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extension of a transport's instance: collectives. All members of a group call them in the same order, with buffers of
- * the same count and type. The functions return as rg_transport.send() does, and poll() reports the completions. On the
- * host a collective of one group never waits for one of another group; on devices it may. The rules of abi.h hold.
+ * Extension of a transport's instance: collectives. rg_op_collective defines them, their buffers and chunks. A
+ * collective is begun as rg_transport.send() begins a message, and poll() reports its completion. On the host a
+ * collective of one group never waits for one of another group; on devices it may. The rules of abi.h hold.
  */
 #ifndef REGATTA_EXT_COLLECTIVES_H
 #define REGATTA_EXT_COLLECTIVES_H
 
+#include <regatta/abi/operations.h>
 #include <regatta/abi/transport.h>
 
 #ifdef __cplusplus
@@ -15,14 +16,18 @@ extern "C" {
 
 #define RG_EXT_COLLECTIVES "regatta.collectives/1"
 
+/* The members below that have the name of a member of rg_op_collective have its meaning. */
 typedef struct rg_collective {
   uint32_t struct_size;
-  uint32_t group;   /* from split() */
-  rg_buffer buffer; /* input and output; RG_F32 for the collectives that sum */
-  void* address;
-  rg_fence after;
+  uint32_t kind;  /* RG_OP_ALL_REDUCE, ... */
+  uint32_t group; /* from split() */
+  uint32_t root, reduction, wire;
+  rg_buffer source, target;   /* one that this rank does not use has count 0 */
+  const void* source_address; /* of the buffers' first bytes */
+  void* target_address;
+  const uint64_t *counts, *target_counts; /* valid until the collective has completed */
+  rg_fence after;                         /* as rg_transfer.after */
   uint64_t cookie;
-  uint32_t root; /* broadcast: the index, among the group's members, of the rank whose bytes are sent */
 } rg_collective;
 
 typedef struct rg_collectives {
@@ -31,20 +36,13 @@ typedef struct rg_collectives {
    * all members, in the same order everywhere. Writes the number by which rg_collective.group names the group. Fails
    * with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
   rg_status (*split)(void* self, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* [loop] Sums over the members; the result is equal to the bit on all members, and on the host the summands are added
-   * in ascending order of rank. Without this function the engine uses none of the others. */
-  rg_status (*all_reduce)(void* self, const rg_collective* collective);
-  /* [loop] Each of the following three may be null. The buffer of a group of n members consists of n chunks: chunk k
-   * belongs to the member at index k, in ascending order of rank. With lines = (count + 15) / 16, chunk k begins at
-   * element min(count, lines * k / n * 16), in integer arithmetic, and ends where chunk k + 1 begins; the last one ends
-   * at count. If the buffer begins at a cache line, no two chunks share one. Chunks differ by up to 16 elements and may
-   * be empty. */
-  /* Sums as all_reduce does; each member gets its own chunk of the sum. The rest of its buffer is then undefined. */
-  rg_status (*reduce_scatter)(void* self, const rg_collective* collective);
-  /* Sends each member's chunk to all other members. */
-  rg_status (*all_gather)(void* self, const rg_collective* collective);
-  /* Sends the root's buffer to all other members. */
-  rg_status (*broadcast)(void* self, const rg_collective* collective);
+  /* [any] Returns 1 if the instance has the collective `kind` with this reduction, type of elements and wire type, else
+   * 0. From create() on; the answer is the same on all ranks and does not change. */
+  uint32_t (*offers)(void* self, uint32_t kind, uint32_t reduction, uint32_t type, uint32_t wire);
+  /* [loop] Begins a collective that the instance offers. Returns as rg_transport.send() does; a wrong group, root or
+   * count, and a ghost, are refused with an error. With RG_CAP_ASCENDING_SUMS summands are added in ascending order of
+   * rank; without it, in any order, but in the same one for all members. */
+  rg_status (*begin)(void* self, const rg_collective* collective);
 } rg_collectives;
 
 #ifdef __cplusplus
