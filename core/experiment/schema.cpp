@@ -28,8 +28,10 @@ template <class T> constexpr std::uint32_t type_of() {
     return RG_PARAM_FLOAT;
   else if constexpr (std::is_same_v<T, std::vector<double>>)
     return RG_PARAM_FLOATS;
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    return RG_PARAM_STRINGS;
   else
-    return RG_PARAM_STRING; // a list of strings too: no plugin can have one, is_text_list() finds it by its member
+    return RG_PARAM_STRING;
 }
 
 // Builds one row of the table; chained calls set the allowed values.
@@ -236,14 +238,6 @@ std::vector<schema_key> make_schema() {
 #undef POINT
 #undef KEY
 
-template <class T> constexpr bool is_list = std::is_same_v<T, std::vector<std::string>>;
-
-bool is_text_list(const schema_key& key) {
-  experiment whole;
-  case_config point;
-  return std::visit([](auto* m) { return is_list<std::remove_pointer_t<decltype(m)>>; }, key.member(whole, point));
-}
-
 bool is_plugin_choice(const schema_key& key) {
   return key.leaf() == "plugin" && find_plugin_section(key.section()).has_value();
 }
@@ -302,7 +296,6 @@ const component_choice& choice_of(const case_config& c, kind section) {
 }
 
 std::string expectation(const schema_key& key) {
-  if (is_text_list(key)) return "a list of strings";
   if (is_plugin_choice(key)) return fmt::format("the id of a {}", key.section());
   if (is_words_or_time(key)) return expectation(word_rule(key)) + ", or " + expectation(time_rule(key));
   if (key.above_min) return fmt::format("a number above {}", key.rule.min);
@@ -316,16 +309,10 @@ std::optional<json> accept(const schema_key& key, const json& given) {
     const auto time = accept(time_rule(key), given);
     return time ? std::optional<json>(exact_nanoseconds(time->get<std::int64_t>())) : std::nullopt;
   }
-  if (!is_text_list(key)) {
-    const auto value = accept(key.rule, given);
-    if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};
-    if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
-    return value;
-  }
-  if (given.is_string()) return json::array({given}); // --set may give one string without brackets
-  const bool texts =
-      given.is_array() && std::all_of(given.begin(), given.end(), [](const json& i) { return i.is_string(); });
-  return texts ? std::optional(given) : std::nullopt;
+  const auto value = accept(key.rule, given);
+  if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};
+  if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
+  return value;
 }
 
 void assign(const schema_key& key, const json& value, experiment& whole, case_config& point) {

@@ -23,8 +23,12 @@ namespace {
 
 using nlohmann::json;
 
+bool is_text(const rg_param& p) {
+  return p.type == RG_PARAM_STRING || p.type == RG_PARAM_STRINGS;
+}
+
 bool is_number(const rg_param& p) {
-  return p.type != RG_PARAM_BOOL && p.type != RG_PARAM_STRING;
+  return p.type != RG_PARAM_BOOL && !is_text(p);
 }
 
 bool in_bounds(const rg_param& p, double v) {
@@ -67,6 +71,20 @@ std::optional<json> accept_string(const rg_param& p, const json& given) {
   return std::nullopt;
 }
 
+std::optional<json> accept_list(const rg_param& p, const json& given) {
+  if (p.type == RG_PARAM_STRINGS && given.is_string()) return accept_list(p, json::array({given}));
+  if (!given.is_array()) return std::nullopt;
+  json all = json::array();
+  for (const auto& e : given) {
+    auto one = p.type == RG_PARAM_INTS     ? accept_integer(p, e)
+               : p.type == RG_PARAM_FLOATS ? accept_float(p, e)
+                                           : accept_string(p, e);
+    if (!one) return std::nullopt;
+    all.push_back(std::move(*one));
+  }
+  return all;
+}
+
 // Parses a plugin's default. For these types a TOML literal is a JSON literal, as long as numbers are finite.
 json parse_literal(const char* text) {
   try {
@@ -105,6 +123,7 @@ std::string type_name(const rg_param& p) {
   case RG_PARAM_STRING: return "string";
   case RG_PARAM_INTS: return "list of integers";
   case RG_PARAM_FLOATS: return "list of floats";
+  case RG_PARAM_STRINGS: return "list of strings";
   default: return fmt::format("type {}", p.type);
   }
 }
@@ -120,12 +139,12 @@ std::string expectation(const rg_param& p) {
     if (p.unit == RG_UNIT_BITS_PER_SECOND) return "a rate in bit/s or such as \"10Gbit/s\"" + bounds_text(p);
     return "a number" + bounds_text(p);
   case RG_PARAM_STRING:
-    if (p.choices) {
-      auto all = choices_of(p);
-      for (auto& c : all) c = '"' + c + '"';
-      return all.size() == 1 ? all[0] : "one of " + join(all);
-    }
-    return "a string";
+  case RG_PARAM_STRINGS: {
+    auto all = choices_of(p);
+    for (auto& c : all) c = '"' + c + '"';
+    if (p.type == RG_PARAM_STRINGS) return all.empty() ? "a list of strings" : "a list of " + join(all);
+    return all.empty() ? "a string" : all.size() == 1 ? all[0] : "one of " + join(all);
+  }
   case RG_PARAM_INTS: return "a list of integers" + bounds_text(p);
   case RG_PARAM_FLOATS: return "a list of numbers" + bounds_text(p);
   default: return "nothing that this version knows";
@@ -139,16 +158,8 @@ std::optional<json> accept(const rg_param& p, const json& given) {
   case RG_PARAM_FLOAT: return accept_float(p, given);
   case RG_PARAM_STRING: return accept_string(p, given);
   case RG_PARAM_INTS:
-  case RG_PARAM_FLOATS: {
-    if (!given.is_array()) return std::nullopt;
-    json all = json::array();
-    for (const auto& e : given) {
-      auto one = p.type == RG_PARAM_INTS ? accept_integer(p, e) : accept_float(p, e);
-      if (!one) return std::nullopt;
-      all.push_back(std::move(*one));
-    }
-    return all;
-  }
+  case RG_PARAM_FLOATS:
+  case RG_PARAM_STRINGS: return accept_list(p, given);
   default: return std::nullopt;
   }
 }
@@ -159,7 +170,7 @@ json default_of(const rg_param& p) {
 }
 
 std::string contradiction(const rg_param& p) {
-  if (p.type < RG_PARAM_BOOL || p.type > RG_PARAM_FLOATS) return fmt::format("is of unknown type {}", p.type);
+  if (p.type < RG_PARAM_BOOL || p.type > RG_PARAM_STRINGS) return fmt::format("is of unknown type {}", p.type);
   if (p.unit > RG_UNIT_BITS_PER_SECOND) return fmt::format("has the unknown unit {}", p.unit);
   const auto unit_type = p.unit == RG_UNIT_BITS_PER_SECOND ? RG_PARAM_FLOAT : RG_PARAM_INT;
   if (p.unit != RG_UNIT_NONE && p.type != static_cast<std::uint32_t>(unit_type))
@@ -168,8 +179,7 @@ std::string contradiction(const rg_param& p) {
   if (std::isnan(p.min) != std::isnan(p.max)) return "has one bound and a NaN: use an infinity for no bound";
   if (is_bounded(p) && !is_number(p)) return fmt::format("has bounds, but is {}", type_name(p));
   if (p.min > p.max) return fmt::format("has min {} above max {}", p.min, p.max);
-  if (p.choices && p.type != RG_PARAM_STRING)
-    return fmt::format("has choices, which only strings may have, but is {}", type_name(p));
+  if (p.choices && !is_text(p)) return fmt::format("has choices, which only strings may have, but is {}", type_name(p));
   if (p.choices) {
     const auto all = choices_of(p);
     if (all.empty()) return "has an empty list of choices: nothing would be allowed";
@@ -202,6 +212,13 @@ rg_value parameter_values::add(const rg_param& p, const json& value) {
     v.floats = floats_.emplace_back(value.get<std::vector<double>>()).data();
     v.count = floats_.back().size();
     break;
+  case RG_PARAM_STRINGS: {
+    auto& pointers = lists_of_strings_.emplace_back();
+    for (const json& e : value) pointers.push_back(strings_.emplace_back(e.get<std::string>()).c_str());
+    v.strings = pointers.data();
+    v.count = pointers.size();
+    break;
+  }
   default: break;
   }
   return v;

@@ -138,6 +138,7 @@ private:
   std::deque<std::string> strings_;
   std::deque<std::vector<std::int64_t>> ints_;
   std::deque<std::vector<double>> floats_;
+  std::deque<std::vector<const char*>> lists_of_strings_;
 };
 
 // Returns the SHA-256 of the file in hex: results record which binary ran. Throws failure (plugin) if it cannot be

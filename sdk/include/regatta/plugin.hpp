@@ -247,9 +247,12 @@ template <class T> constexpr std::uint32_t param_type() {
     return RG_PARAM_INTS;
   else if constexpr (std::is_same_v<T, std::vector<double>>)
     return RG_PARAM_FLOATS;
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    return RG_PARAM_STRINGS;
   else
-    static_assert(!sizeof(T),
-                  "a parameter is a bool, an integer, a float, a std::string, or a vector of int64_t or double");
+    static_assert(
+        !sizeof(T),
+        "a parameter is a bool, an integer, a float, a std::string, or a vector of int64_t, double or std::string");
 }
 
 inline std::string toml_text(double v) {
@@ -291,6 +294,8 @@ template <class T> void assign(T& member, const rg_value& v) {
     member = v.s ? v.s : "";
   else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
     member.assign(v.ints, v.ints + v.count);
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    member.assign(v.strings, v.strings + v.count);
   else
     member.assign(v.floats, v.floats + v.count);
 }

@@ -107,6 +107,18 @@ TEST_CASE("lists") {
   CHECK_FALSE(accept(p, {1, "2"}));
   CHECK_FALSE(accept(p, 1));
   CHECK(accept(parameter(RG_PARAM_FLOATS, "w"), {1, 0.5}) == json({1.0, 0.5}));
+  auto names = parameter(RG_PARAM_STRINGS, "names", "[\"a\", \"b\"]");
+  CHECK(accept(names, json::array({"x", "y"})) == json::array({"x", "y"}));
+  CHECK(accept(names, "x") == json::array({"x"}));
+  CHECK(accept(names, json::array()) == json::array());
+  CHECK_FALSE(accept(names, json::array({"x", 1})));
+  CHECK_FALSE(accept(names, 1));
+  CHECK(contradiction(names).empty());
+  names.choices = modes;
+  CHECK(accept(names, json::array({"eager", "rendezvous"})));
+  CHECK_FALSE(accept(names, json::array({"eager", "other"})));
+  CHECK(expectation(names) == "a list of \"eager\", \"rendezvous\"");
+  CHECK_FALSE(contradiction(names).empty()); // its default is none of them
 }
 
 TEST_CASE("bounds: both NaN or both 0 are none, an infinity is one side") {
@@ -122,7 +134,7 @@ TEST_CASE("values reach the plugin in the order of its table, with storage of th
   auto c = with({parameter(RG_PARAM_STRING, "s", "\"default\""), parameter(RG_PARAM_BOOL, "b", "false"),
                  parameter(RG_PARAM_INTS, "n", "[1, 2, 3]"), parameter(RG_PARAM_FLOATS, "f", "[]"),
                  parameter(RG_PARAM_INT, "i", "7"), parameter(RG_PARAM_FLOAT, "x", "0.25"),
-                 parameter(RG_PARAM_STRING, "t", "\"\"")});
+                 parameter(RG_PARAM_STRING, "t", "\"\""), parameter(RG_PARAM_STRINGS, "l", "[\"p\", \"q\"]")});
   std::map<std::string, json> chosen{{"b", true}, {"t", "last"}, {"f", {1, 2.5}}, {"i", -1}};
   parameter_values made(c, chosen);
   chosen.clear();
@@ -138,6 +150,8 @@ TEST_CASE("values reach the plugin in the order of its table, with storage of th
   CHECK(v[4].i == -1);
   CHECK(v[5].f == 0.25);
   CHECK(std::string(v[6].s) == "last");
+  REQUIRE(v[7].count == 2);
+  CHECK(std::string(v[7].strings[1]) == "q");
 }
 
 TEST_CASE("values that do not fit are refused, with what is expected") {

@@ -69,8 +69,9 @@ enum {
   RG_PARAM_INT = 2,
   RG_PARAM_FLOAT = 3,
   RG_PARAM_STRING = 4,
-  RG_PARAM_INTS = 5,  /* array of integers */
-  RG_PARAM_FLOATS = 6 /* array of floats */
+  RG_PARAM_INTS = 5,   /* array of integers */
+  RG_PARAM_FLOATS = 6, /* array of floats */
+  RG_PARAM_STRINGS = 7 /* array of strings; a user may give one string without brackets */
 };
 
 enum {
@@ -92,18 +93,19 @@ typedef struct rg_param {
   const char* help;          /* one line */
   const char* default_value; /* in TOML's notation: 5, 0.5, true, "text", [1, 2]; null: the user must give a value */
   double min, max;
-  const char* const* choices; /* strings only: the allowed values, ended by null; null: any string */
+  const char* const* choices; /* strings and arrays of them: the allowed values, ended by null; null: any string */
 } rg_param;
 
 /* The value of a parameter, within its bounds. Values are passed as an array, in the order of the component's table of
  * parameters, valid during the call. The parameter's type says which members are set: i (bool as 0 or 1, int), f
- * (float), s (string), ints or floats together with count. The size of this struct never changes. */
+ * (float), s (string), ints, floats or strings together with count. The size of this struct never changes. */
 typedef struct rg_value {
   int64_t i;
   double f;
   const char* s;
   const int64_t* ints;
   const double* floats;
+  const char* const* strings;
   uint64_t count;
 } rg_value;
 
