@@ -50,7 +50,7 @@ std::string hint_for(const std::string& path) {
     } else if (const std::string near = nearest(section, section_names()); !near.empty()) {
       return fmt::format(", did you mean \"{}\"?", near + path.substr(section.size()));
     }
-  } else if (const std::string hint = did_you_mean(parts[0], section_names()); !hint.empty()) {
+  } else if (std::string hint = did_you_mean(parts[0], section_names()); !hint.empty()) {
     return hint;
   }
   for (const schema_key& key : schema())
