@@ -98,7 +98,7 @@ const char* const schedule_units[] = {"step", "epoch", nullptr};
 // A key and the member that it sets, of the experiment `e` or of the case `c`.
 #define KEY(path, member, help)                                                                                        \
   make_row(                                                                                                            \
-      path, []([[maybe_unused]] experiment& e, [[maybe_unused]] case_config& c) { return config_member(&member); },    \
+      path, []([[maybe_unused]] experiment& e, [[maybe_unused]] case_config& c) { return config_member(&(member)); },  \
       help)
 // A key with the name of the case's member that it sets.
 #define POINT(path, help) KEY(#path, c.path, help)
@@ -309,7 +309,7 @@ std::optional<json> accept(const schema_key& key, const json& given) {
     const auto time = accept(time_rule(key), given);
     return time ? std::optional<json>(exact_nanoseconds(time->get<std::int64_t>())) : std::nullopt;
   }
-  const auto value = accept(key.rule, given);
+  auto value = accept(key.rule, given);
   if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};
   if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
   return value;

@@ -207,8 +207,10 @@ int run_one(const json& asked, unique_fd status, const launcher_request_handlers
 
 // Handles the campaign's requests until the campaign ends.
 void serve(int campaign, const launcher_request_handlers& handlers) {
-  unique_fd status;
-  while (const auto asked = get(campaign, &status)) {
+  for (;;) {
+    unique_fd status;
+    const auto asked = get(campaign, &status);
+    if (!asked) return;
     const std::string type = asked->at("t");
     int code = 0;
     if (type == "end") return;
