@@ -33,6 +33,7 @@ void each_member(F& f, Visit&& visit) {
   visit("caps.memory", f.caps.memory);
   visit("caps.p2p", f.caps.p2p);
   visit("caps.own_threads", f.caps.own_threads);
+  visit("transport_device", f.transport_device);
   visit("collectives", f.collectives);
   visit("regions", f.regions);
   visit("files", f.files);
@@ -50,7 +51,7 @@ std::uint32_t memory_of_regions(const registry& plugins, const case_config& c, c
   if (c.train.device == "cpu" || executor_id.empty()) return RG_MEMORY_HOST;
   const component& executor = plugins.find(kind::executor, executor_id);
   const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
-  return RG_MEMORY_HOST | (device ? device->memory : 0);
+  return RG_MEMORY_HOST | (device ? RG_MEMORY_DEVICE : 0);
 }
 
 void ask_strategy(const registry& plugins, const case_config& c, const stage_function& stage, plugin_facts& out) {
@@ -90,6 +91,7 @@ json ask_plugins(const registry& plugins, const case_config& c, const stage_func
   wrong.attempt([&] { transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage); });
   wrong.raise();
   out.caps = transport.caps;
+  out.transport_device = transport.device;
   out.collectives = transport.collectives;
   out.regions = memory_of_regions(plugins, c, out.model.executor);
   std::vector<std::string>& files = out.files;

@@ -26,7 +26,8 @@ struct plugin_facts {
   bool communicates = false; // true if any two ranks ever exchange a message
   // Only flags, memory, p2p and own_threads.
   rg_transport_caps caps = rg::make_versioned<rg_transport_caps>();
-  bool collectives = false;       // the transport has collectives of its own
+  std::string transport_device;   // the kind of device whose memory the transport reaches; empty: any
+  bool collectives = false;       // the transport has an all-reduce of its own
   std::uint32_t regions = 0;      // RG_MEMORY_*: a transport must reach one of them
   std::vector<std::string> files; // files of all plugins that the ranks need, sorted
 };

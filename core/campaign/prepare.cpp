@@ -28,8 +28,9 @@ void refuse(findings& wrong, const std::string& text) {
 }
 
 // Adds to `wrong` each reason why the strategy cannot run over the transport.
-void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, std::uint32_t regions,
-               bool communicates, findings& wrong) {
+void check_fit(const case_config& c, const plugin_facts& facts, bool communicates, findings& wrong) {
+  const rg_plan& plan = facts.plan;
+  const rg_transport_caps& caps = facts.caps;
   const std::string pair =
       fmt::format("transport.plugin: strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
   if (communicates && ((caps.flags & RG_CAP_NONE) || caps.p2p == RG_P2P_NONE))
@@ -41,12 +42,15 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
            pair + "it sends messages shorter than their receive buffers, and this transport requires equal sizes");
   if (caps.flags & RG_CAP_VIRTUAL)
     refuse(wrong, fmt::format("transport {} runs in virtual time: it is for simulations", c.transport.id));
-  if (caps.memory && !(caps.memory & regions))
-    refuse(
-        wrong,
-        fmt::format("transport {} cannot reach weights and gradients, which are kept in the host's memory: {}",
-                    c.transport.id,
-                    c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
+  const bool of_this_kind = facts.transport_device.empty() || facts.transport_device == c.train.device;
+  const std::uint32_t reached = of_this_kind ? caps.memory : caps.memory & ~std::uint32_t{RG_MEMORY_DEVICE};
+  if (caps.memory && !(reached & facts.regions))
+    refuse(wrong, fmt::format("transport {} cannot reach weights and gradients, which are kept in the memory of "
+                              "train.device = \"{}\": {}use shm or tcp",
+                              c.transport.id, c.train.device,
+                              facts.transport_device.empty()
+                                  ? ""
+                                  : fmt::format("it is for train.device = \"{}\"; ", facts.transport_device)));
 }
 
 // Throws failure with the reason if the strategy or the transport cannot use the hosts of the ranks.
@@ -115,7 +119,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
       wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
     run.launcher_plugin = transport.file.string();
   }
-  check_fit(c, plan, facts.caps, facts.regions, run.communicates, wrong);
+  check_fit(c, facts, run.communicates, wrong);
   check_hosts(c, plan, facts.caps, layout.view(UINT32_MAX), run.communicates, wrong);
   if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !facts.collectives)
     refuse(wrong, fmt::format("strategy.plugin: {} with these parameters needs native collectives, which transport "

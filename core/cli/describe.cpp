@@ -84,10 +84,11 @@ void print_parameters(const component& c) {
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
 
-ordered_json memory_json(std::uint32_t mask) {
+// `device`: the kind of device; empty: any.
+ordered_json memory_json(std::uint32_t mask, const std::string& device) {
   ordered_json kinds = ordered_json::array();
   if (mask & RG_MEMORY_HOST) kinds.push_back("host");
-  if (mask & RG_MEMORY_CUDA) kinds.push_back("cuda");
+  if (mask & RG_MEMORY_DEVICE) kinds.push_back(device.empty() ? "any device" : device);
   return kinds;
 }
 
@@ -98,7 +99,7 @@ ordered_json transport_json(const registry& plugins, const component& c, const c
   const transport_summary t = summarise_transport(plugins, c.id, chosen, stage);
   const rg_transport_caps& caps = t.caps;
   const char* const p2p[] = {"unknown", "independent", "ordered", "none"};
-  return {{"memory", memory_json(caps.memory)},
+  return {{"memory", memory_json(caps.memory, t.device)},
           {"point_to_point", p2p[caps.p2p]},
           {"no_connections", (caps.flags & RG_CAP_NONE) != 0},
           {"adds_on_receive", (caps.flags & RG_CAP_ADD) != 0},
@@ -158,7 +159,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
 ordered_json capabilities(const registry& plugins, const component& c, const chosen_values& chosen,
                           const stage_function& stage) {
   switch (c.kind) {
-  case kind::executor: return {{"memory", memory_json(c.executor.memory)}};
+  case kind::executor: return {{"memory", memory_json(c.executor.memory, c.device)}};
   case kind::transport: return transport_json(plugins, c, chosen, stage);
   case kind::strategy: return strategy_json(plugins, c, chosen, stage);
   case kind::model: return {{"graph", c.is_graph}, {"evaluates", c.evaluates}};

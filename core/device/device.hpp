@@ -44,8 +44,8 @@ public:
   // Other calls stay allowed.
   void silence();
 
-  // Returns the kind of the device's memory (RG_MEMORY_*).
-  std::uint32_t memory() const noexcept { return functions_.memory; }
+  // Returns the kind of the device, such as "cuda".
+  const char* kind() const noexcept { return functions_.kind; }
 
   // These implement processor (memory/processor.hpp) on stream `computing`: the device owns the memory, run() and
   // copy() only enqueue, and run() returns true.

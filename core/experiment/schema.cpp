@@ -86,7 +86,6 @@ const char* const formats[] = {"cifar10",   "npy",      "imagenet", "criteo", "w
 const char* const batch_units[] = {"samples", "tokens", nullptr};
 const char* const scalings[] = {"weak", "strong", nullptr};
 const char* const precisions[] = {"fp32", "tf32", "bf16", "fp16", nullptr};
-const char* const devices[] = {"cpu", "cuda", nullptr};
 const char* const kernels[] = {"timed", "fixed", nullptr};
 const char* const debug_modes[] = {"none", "sync", nullptr};
 const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
@@ -158,7 +157,7 @@ std::vector<schema_key> make_schema() {
           .range(1, 65536),
       POINT(train.precision, "type that the model computes in; weights stay fp32").one_of(precisions),
       POINT(train.emulate, "compute slowly in a precision for which the machine has no instructions"),
-      POINT(train.device, "device that runs the model").one_of(devices),
+      POINT(train.device, "kind of device that runs the model: cpu, or one that an executor computes on, such as cuda"),
       POINT(train.executor, "executors that are asked in this order to compile the model's graph; none: all of the "
                             "device, those of Regatta first"),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),

@@ -28,7 +28,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
   s.precision = precision_of(c.train.precision);
-  s.memory = c.train.device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  s.memory = c.train.device == "cpu" ? RG_MEMORY_HOST : RG_MEMORY_DEVICE;
   s.threads = static_cast<std::uint32_t>(c.cluster.threads);
   s.batch = batch;
   s.kernels = c.train.kernels == "timed" && purpose == RG_PURPOSE_TRAIN ? RG_KERNELS_TIMED : RG_KERNELS_FIXED;
@@ -40,7 +40,10 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 }
 
 std::vector<const component*> executors_for(const registry& plugins, const train_config& train) {
-  const std::uint32_t memory = train.device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  const auto computes_there = [&](const component& c) {
+    return train.device == "cpu" ? (c.executor.memory & RG_MEMORY_HOST) != 0
+                                 : (c.executor.memory & RG_MEMORY_DEVICE) != 0 && c.device == train.device;
+  };
   std::vector<const component*> found;
   for (const std::string& id : train.executor) {
     try {
@@ -48,14 +51,19 @@ std::vector<const component*> executors_for(const registry& plugins, const train
     } catch (const failure& e) {
       throw failure(exit_code::usage, fmt::format("train.executor: {}", e.what()));
     }
-    if (!(found.back()->executor.memory & memory))
+    if (!computes_there(*found.back()))
       throw failure(exit_code::usage, fmt::format("train.executor: expected one for train.device = \"{}\", got {}, "
                                                   "which computes elsewhere",
                                                   train.device, id));
   }
   if (!found.empty()) return found;
   for (const component& c : plugins.components())
-    if (c.kind == kind::executor && (c.executor.memory & memory)) found.push_back(&c);
+    if (c.kind == kind::executor && computes_there(c)) found.push_back(&c);
+  // Executors for "cuda" are left out where CUDA is not installed.
+  if (found.empty() && train.device != "cpu" && train.device != "cuda")
+    throw failure(exit_code::usage, fmt::format("train.device: expected cpu, cuda or the kind of device of another "
+                                                "executor (see `regatta list executors`), got \"{}\"",
+                                                train.device));
   if (found.empty())
     throw failure(exit_code::skipped,
                   fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)",

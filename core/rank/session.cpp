@@ -72,7 +72,7 @@ void session::create_model() {
   setup.device = place_.device = device_of(plugins_, job.config.train, rank);
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
   device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });
-  if (device_) place_.memory = device_->memory();
+  if (device_) place_.memory = RG_MEMORY_DEVICE;
   model_memory_ = std::make_unique<model_memory>(*model_, device_.get(), job.config.seed);
 }
 

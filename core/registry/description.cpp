@@ -63,7 +63,8 @@ json to_json(const loaded_plugin& plugin) {
                    {"evaluates", c.evaluates},
                    {"has_devices", c.has_devices},
                    {"launcher", c.launcher},
-                   {"memory", c.executor.memory}});
+                   {"memory", c.executor.memory},
+                   {"device", c.device}});
   }
   return {{"components", all}, {"unknown", plugin.unknown}};
 }
@@ -84,6 +85,7 @@ loaded_plugin plugin_from_json(const json& j, const std::filesystem::path& file,
     c.has_devices = one.at("has_devices");
     c.launcher = one.at("launcher");
     c.executor.memory = one.at("memory");
+    c.device = one.at("device");
     plugin.components.push_back(std::move(c));
   }
   plugin.unknown = j.at("unknown").get<std::vector<std::string>>();

@@ -141,6 +141,9 @@ void read_functions(const std::string& what, const rg_component& c, component& o
     out.executor = versioned<rg_executor>(c.functions, what);
     require(what, {{"compile", out.executor.compile}});
     if (!out.executor.memory) refuse("{}: memory is 0: say where it runs models (RG_MEMORY_*)", what);
+    if (out.executor.device) out.device = out.executor.device;
+    if ((out.executor.memory & RG_MEMORY_DEVICE) != 0 && (!is_name(out.device) || out.device == "cpu"))
+      refuse("{}: device is \"{}\": expected the name of a kind of device, such as \"cuda\"", what, out.device);
     if (!out.executor.model) refuse("{}: model, the functions of a compiled model, is null", what);
     out.executor_model = versioned<rg_model>(out.executor.model, what + ", model");
     require_model(what + ", model", out.executor_model);

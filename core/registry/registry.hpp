@@ -53,6 +53,7 @@ struct component {
   rg_model model;
   rg_graph_source graph; // of a model with a graph; else create is null
   rg_executor executor;  // `memory` is filled in even in a registry that only describes
+  std::string device;    // of an executor: the kind of device that it computes on; empty: none
   rg_model executor_model;
   rg_transport transport;
   rg_strategy strategy;

@@ -59,7 +59,7 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   stage(who, "was made");
   call(host, name, [&] { return c.transport.create(host.c(), values.data(), &self); });
   // A transport that throws, against the interface, is not destroyed; the process that runs this ends soon.
-  transport_summary s{rg::make_versioned<rg_transport_caps>(), false, false, host.nested_files()};
+  transport_summary s{rg::make_versioned<rg_transport_caps>(), "", false, false, host.nested_files()};
   stage(who, "was described");
   call(host, name, [&] { return c.transport.caps(self, &s.caps); });
   const auto has = [&](const char* extension) {
@@ -74,6 +74,7 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   c.transport.destroy(self);
   s.files.push_back(c.file.string());
   validate(s.caps, name);
+  if (s.caps.device) s.device = s.caps.device;
   return s;
 }
 

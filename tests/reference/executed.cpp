@@ -88,7 +88,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   memory.tensor_count = info.tensor_count;
   memory.weights = device_ ? device_weights_.data() : w.data();
   memory.gradients = device_ ? device_gradients_.data() : g.data();
-  memory.memory = device_ ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  memory.memory = device_ ? RG_MEMORY_DEVICE : RG_MEMORY_HOST;
   check(functions_->bind(self_, &memory));
 }
 

@@ -34,11 +34,12 @@ rg_status topology(const rg_host* host, std::uint32_t a, std::uint32_t b, char* 
   });
 }
 
-constexpr rg_devices devices = {sizeof(rg_devices), RG_MEMORY_CUDA, &count, &describe, &topology};
+constexpr rg_devices devices = {sizeof(rg_devices), "cuda", &count, &describe, &topology};
 
 struct executor {
   using model = cudnn::model;
-  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+  static constexpr std::uint32_t memory = RG_MEMORY_DEVICE;
+  static constexpr const char* device = "cuda";
 
   static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {

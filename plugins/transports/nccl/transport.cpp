@@ -35,7 +35,10 @@ transport::~transport() {
 
 rg_transport_caps transport::caps() {
   return {
-      .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL, .memory = RG_MEMORY_CUDA, .p2p = RG_P2P_ORDERED};
+      .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL,
+      .memory = RG_MEMORY_DEVICE,
+      .p2p = RG_P2P_ORDERED,
+      .device = "cuda"};
 }
 
 // ---------------------------------------------------------------------------------------------------- connecting ---

@@ -15,7 +15,7 @@ public:
   null_transport(const rg_host*, const rg::parameters_t<null_transport>&) {}
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_NONE | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST | RG_MEMORY_CUDA, .p2p = RG_P2P_NONE};
+    return {.flags = RG_CAP_NONE | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST | RG_MEMORY_DEVICE, .p2p = RG_P2P_NONE};
   }
   rg_blob listen(const rg_world& world) {
     if (world.peer_count > 0)

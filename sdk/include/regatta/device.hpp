@@ -5,7 +5,7 @@
 // rg::error:
 //
 //   struct gpu {
-//     static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+//     static constexpr const char* kind = "cuda";
 //     gpu(const rg_host* host, std::int32_t index, std::uint32_t streams); // open; the destructor is close
 //     void* allocate(std::uint64_t bytes);
 //     void release(void* address) noexcept;
@@ -127,7 +127,7 @@ template <class D> struct entry {
     return fenced(self, [&] { *ns = of(self).elapsed(from, to); });
   }
   static constexpr rg_device make_functions() {
-    rg_device f = {sizeof(rg_device), D::memory,     &open,   &close,  &allocate, &release,
+    rg_device f = {sizeof(rg_device), D::kind,     &open,   &close,  &allocate, &release,
                    &allocate_host,    &release_host, &copy,   &work,   &wait_for, &record,
                    &passed,           &wait,         &notify, nullptr, nullptr,   nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;

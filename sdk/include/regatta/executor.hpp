@@ -7,6 +7,7 @@
 //   struct interpreter {
 //     using model = interpreted;
 //     static constexpr std::uint32_t memory = RG_MEMORY_HOST;
+//     static constexpr const char* device = "cuda";           // with RG_MEMORY_DEVICE only: the kind of device
 //     static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<interpreter>& p,
 //                                           const rg_graph& graph, const rg_model_setup& setup); // [main]
 //   };
@@ -38,7 +39,13 @@ template <class E> struct entry {
       *model = std::make_unique<models::instance<M>>(host, std::move(m)).release();
     });
   }
-  static constexpr rg_executor functions = {sizeof(rg_executor), E::memory, &compile, &models::functions<M>};
+  static constexpr const char* device() {
+    if constexpr ((E::memory & RG_MEMORY_DEVICE) != 0)
+      return E::device;
+    else
+      return nullptr;
+  }
+  static constexpr rg_executor functions = {sizeof(rg_executor), E::memory, &compile, &models::functions<M>, device()};
 };
 
 } // namespace detail::executors

@@ -24,7 +24,7 @@ using fake::gpu;
 
 class fake_gpu {
 public:
-  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+  static constexpr const char* kind = "cuda";
 
   fake_gpu(const rg_host*, std::int32_t, std::uint32_t streams) {
     for (std::uint32_t s = 0; s < streams; ++s) streams_.push_back(gpu_.make_stream());
@@ -138,7 +138,7 @@ public:
     check(functions_.init(inner_, tensor, rows.empty() ? nullptr : rows.data(), rows.size(), seed, out.data()));
   }
   void bind(const rg_model_memory& memory) {
-    if (memory.memory != RG_MEMORY_CUDA) throw rg::error(RG_E_PLUGIN, "bind: the fake device was given host memory");
+    if (memory.memory != RG_MEMORY_DEVICE) throw rg::error(RG_E_PLUGIN, "bind: the fake device was given host memory");
     do_now([&] { check(functions_.bind(inner_, &memory)); });
   }
 
@@ -267,7 +267,8 @@ private:
 
 struct executor {
   using model = fake_model;
-  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+  static constexpr std::uint32_t memory = RG_MEMORY_DEVICE;
+  static constexpr const char* device = "cuda";
   static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
     return std::make_unique<model>(host, graph, setup);
@@ -275,7 +276,7 @@ struct executor {
 };
 
 constexpr rg_devices devices = {
-    sizeof(rg_devices), RG_MEMORY_CUDA,
+    sizeof(rg_devices), "cuda",
     [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
     [](const rg_host*, std::uint32_t, char* text, std::uint64_t room) -> rg_status {
       return std::snprintf(text, room, "none"), RG_OK;

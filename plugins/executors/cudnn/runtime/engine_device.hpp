@@ -19,7 +19,7 @@ namespace cudnn {
 
 class engine_device {
 public:
-  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+  static constexpr const char* kind = "cuda";
 
   engine_device(const rg_host* host, std::int32_t index, std::uint32_t streams);
   ~engine_device();

@@ -182,7 +182,7 @@ void model::from_canonical(std::uint32_t tensor, const float* canonical, float* 
 void model::bind(const rg_model_memory& memory) {
   executors::check_runs(device_.has_value(), "bind");
   executors::check_memory(memory, program_.tensors);
-  on_device_ = memory.memory == RG_MEMORY_CUDA;
+  on_device_ = memory.memory == RG_MEMORY_DEVICE;
   for (auto& w : program_.weights) {
     tensor_memory& p = memory_of_[w->index];
     if (w->sparse) continue; // its rows come with every step

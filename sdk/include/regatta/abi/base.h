@@ -164,7 +164,9 @@ typedef enum rg_type {
 /* How a collective combines the members' elements. AVERAGE: the sum divided by the number of members. */
 typedef enum rg_reduction { RG_SUM = 1, RG_AVERAGE = 2, RG_MAX = 3 } rg_reduction;
 
-enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* a bit mask where several kinds are meant */
+/* Where memory is; a bit mask where several places are meant. A device is of a kind that its executor names, such as
+ * "cuda" (ext/device.h). All devices of a run are of one kind. */
+enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2 };
 
 /* The number of a region: memory that a transport knows before a transfer names it. The engine creates a region and
  * registers it with the transport; a region never moves. */
@@ -178,11 +180,11 @@ typedef struct rg_buffer {
   uint64_t count;  /* elements */
 } rg_buffer;
 
-/* A marker in a stream of a device, like a cudaEvent_t; 0: no fence. A fence passes once the work before it in its
- * stream is done. An operation that carries a fence is ordered on the device; the host does not wait for it. With
- * RG_MEMORY_CUDA the value is the handle of a cudaEvent_t that was recorded. A fence belongs to the instance that
- * recorded it. It is valid until that instance has recorded 256 more fences in the same stream; after that the same
- * value may mark a later point of that stream, but never an earlier one. */
+/* A marker in a stream of a device; 0: no fence. A fence passes once the work before it in its stream is done. An
+ * operation that carries a fence is ordered on the device; the host does not wait for it. The kind of device defines the
+ * value (ext/device.h); it is opaque to the engine. A fence belongs to the instance that recorded it. It is valid until
+ * that instance has recorded 256 more fences in the same stream; after that the same value may mark a later point of
+ * that stream, but never an earlier one. */
 typedef uint64_t rg_fence;
 
 /* The report that a submitted operation has ended. Who writes it writes all members. The size of this struct never

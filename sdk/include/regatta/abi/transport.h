@@ -34,6 +34,7 @@ typedef struct rg_transport_caps {
   uint32_t memory;      /* bit mask of the RG_MEMORY_* that it can send from and receive into; not 0 */
   uint32_t p2p;         /* RG_P2P_* */
   uint32_t own_threads; /* threads that the transport runs; the engine counts each as one core */
+  const char* device;   /* with RG_MEMORY_DEVICE: the kind of device, as rg_executor.device; null: any kind */
 } rg_transport_caps;
 
 /* Bytes. The size of this struct never changes. */

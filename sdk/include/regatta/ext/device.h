@@ -2,6 +2,10 @@
  *
  * Extensions of executors that compute on devices with their own memory. An executor that runs on the host alone needs
  * none of this. The rules of abi.h hold.
+ *
+ * The kind of a device is a name that executors and transports agree on. It defines what addresses and fences are:
+ *   "cuda"   device pointers of CUDA; a fence is the handle of a cudaEvent_t that was recorded
+ * The engine knows no kind: it passes addresses and fences between plugins of the same kind.
  */
 #ifndef REGATTA_EXT_DEVICE_H
 #define REGATTA_EXT_DEVICE_H
@@ -21,7 +25,7 @@ enum { RG_TF32 = 64 };
 
 typedef struct rg_devices {
   uint32_t struct_size;
-  uint32_t memory; /* the kind of memory that these devices have: RG_MEMORY_CUDA */
+  const char* kind; /* of these devices, as rg_executor.device */
   /* [main] Writes the number of devices, at least one. Fails with RG_E_UNSUPPORTED if there is no device or no driver;
    * the text says which. */
   rg_status (*count)(const rg_host* host, uint32_t* count);
@@ -119,7 +123,7 @@ typedef struct rg_sensors {
 
 typedef struct rg_device {
   uint32_t struct_size;
-  uint32_t memory; /* RG_MEMORY_CUDA, the only kind so far */
+  const char* kind; /* as rg_executor.device */
   /* [main] Opens device `index` with `streams` streams. Stream 0 is for arithmetic, all further ones for copies that
    * overlap with it. `host` is valid until close() returns. Fails with RG_E_UNSUPPORTED if there is no such device; the
    * text says why. */
