@@ -72,6 +72,7 @@ public:
   strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
     auto t = rg::make_versioned<rg_tensor>();
     t.kind = RG_TENSOR_DENSE;
+    t.type = RG_F32;
     t.name = "message";
     t.ndim = 1;
     elements_ = static_cast<std::int64_t>(elements);

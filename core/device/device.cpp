@@ -14,10 +14,11 @@ namespace regatta {
 
 device::device(const rg_device& functions, std::string name, std::int32_t index, const plugin_host::log_function& log,
                std::function<void()> wake)
-    : host_(log), name_(std::move(name)), functions_(rg::copy_versioned(functions)), wake_(std::move(wake)) {
+    : host_(log), name_(std::move(name)), functions_(rg::copy_versioned(functions)), index_(index),
+      wake_(std::move(wake)) {
   const auto& f = functions_;
-  if (!f.open || !f.close || !f.allocate || !f.release || !f.allocate_host || !f.release_host || !f.copy || !f.work ||
-      !f.wait_for || !f.record || !f.passed || !f.wait || !f.notify)
+  if (!f.kind || !f.open || !f.close || !f.allocate || !f.release || !f.allocate_host || !f.release_host || !f.copy ||
+      !f.work || !f.wait_for || !f.record || !f.passed || !f.wait || !f.notify)
     throw failure(exit_code::plugin, fmt::format("{}: a function of {} is missing", name_, RG_EXT_DEVICE));
   check_status(f.open(host_.c(), index, streams, &self_), "opening the device");
 }

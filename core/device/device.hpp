@@ -46,6 +46,7 @@ public:
 
   // Returns the kind of the device, such as "cuda".
   const char* kind() const noexcept { return functions_.kind; }
+  std::int32_t index() const noexcept { return index_; }
 
   // These implement processor (memory/processor.hpp) on stream `computing`: the device owns the memory, run() and
   // copy() only enqueue, and run() returns true.
@@ -125,6 +126,7 @@ private:
   plugin_host host_;
   std::string name_;
   rg_device functions_;
+  std::int32_t index_;
   std::mutex calls_, mutex_; // mutex_ guards wake_
   std::function<void()> wake_;
   std::atomic<bool> silent_ = false; // set by silence(), read under calls_

@@ -8,9 +8,12 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
 #include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace regatta {
 
@@ -44,9 +47,20 @@ std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes) {
   return std::unique_ptr<void, aligned_free>(p);
 }
 
-region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device,
-                           std::uint32_t kind, std::uint32_t reaches)
-    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind), reaches_(reaches),
+namespace {
+
+// Returns the NUMA node of memory that was touched before, or -1 if the kernel does not tell.
+std::int32_t numa_node_of(void* address) {
+  int node = -1;
+  const long status = syscall(SYS_get_mempolicy, &node, nullptr, 0, address, MPOL_F_NODE | MPOL_F_ADDR);
+  return status == 0 ? node : -1;
+}
+
+} // namespace
+
+region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts, std::uint32_t reaches,
+                           processor* device, std::int32_t device_index)
+    : transport_self_(transport_self), ghosts_(ghosts), device_(device), device_index_(device_index), reaches_(reaches),
       front_(ghosts ? 0 : guard_bytes) {
   if (transport) transport_ = rg::copy_versioned(*transport);
 }
@@ -64,10 +78,13 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
   r.in = in;
   r.name = std::move(name);
   if (!ghosts_) {
-    const std::uint32_t kind = in == place::device ? kind_ : std::uint32_t{RG_MEMORY_HOST};
-    r.told = reaches_ & kind;
+    auto where = rg::make_versioned<rg_memory>();
+    where.place = in == place::device ? RG_MEMORY_DEVICE : RG_MEMORY_HOST;
+    where.device = in == place::device ? device_index_ : -1;
+    where.numa_node = where.dma_buf = -1;
+    r.told = reaches_ & where.place;
     const std::uint64_t behind = guard_begin_behind(r.bytes);
-    reserve(r, kind, behind + guard_bytes);
+    reserve(r, where, behind + guard_bytes);
     write_guard(r, 0);
     write_guard(r, behind);
   }
@@ -82,18 +99,19 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
 }
 
 // Allocates `bytes`, guards included, for the next region, and registers it with the transport.
-void region_table::reserve(region& r, std::uint32_t kind, std::uint64_t bytes) {
+void region_table::reserve(region& r, rg_memory where, std::uint64_t bytes) {
   const auto id = static_cast<rg_region>(regions_.size() + 1);
   void* address = nullptr;
   if (r.in == place::host && r.told && transport_.allocate &&
-      transport_.allocate(transport_self_, id, bytes, kind, &address) != RG_OK)
+      transport_.allocate(transport_self_, id, bytes, &where, &address) != RG_OK)
     address = nullptr;
   if (!address) {
     if (r.in == place::host) r.own = allocate_aligned(bytes);
     address = r.in == place::device   ? device_->allocate(bytes)
               : r.in == place::shared ? device_->allocate_shared(bytes)
                                       : r.own.get();
-    if (r.told && transport_.add && transport_.add(transport_self_, id, address, bytes, kind) != RG_OK)
+    if (r.in != place::device) where.numa_node = numa_node_of(address);
+    if (r.told && transport_.add && transport_.add(transport_self_, id, address, bytes, &where) != RG_OK)
       throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
   }
   r.address = static_cast<char*>(address);
@@ -118,12 +136,12 @@ std::optional<std::string> region_table::find_damage(const read_function& read) 
   float expected[guard_floats], copy[guard_floats];
   std::fill_n(expected, guard_floats, guard_value);
   const auto intact = [&](const region& r, std::uint64_t at) {
-    const void* guard = r.address + at;
+    const auto* guard = reinterpret_cast<const float*>(r.address + at);
     if (r.in == place::device) {
       read(copy, guard, guard_bytes);
       guard = copy;
     }
-    return std::memcmp(guard, expected, guard_bytes) == 0;
+    return std::equal(expected, expected + guard_floats, guard);
   };
   for (const region& r : regions_) {
     if (!intact(r, 0)) return "memory before " + r.name;

@@ -33,10 +33,10 @@ class region_table {
 public:
   // `transport` is copied and may be null: the transport then provides no memory and learns of none. The transport and
   // `device` must outlive the table. `ghosts`: regions have a size but no bytes. With `device`, allocate() takes its
-  // memory, of type `kind` (RG_MEMORY_*). Memory of the types in `reaches` (a mask) is registered with the transport;
-  // the destructor removes it unless forget_transport() was called.
-  region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device = nullptr,
-               std::uint32_t kind = RG_MEMORY_HOST, std::uint32_t reaches = RG_MEMORY_HOST);
+  // memory; the device has number `device_index`. Memory of the places in `reaches` (a mask of RG_MEMORY_*) is registered
+  // with the transport; the destructor removes it unless forget_transport() was called.
+  region_table(const rg_regions* transport, void* transport_self, bool ghosts, std::uint32_t reaches = RG_MEMORY_HOST,
+               processor* device = nullptr, std::int32_t device_index = -1);
   ~region_table();
   // Call it before the transport is destroyed while this object lives on: the destructor then leaves its regions alone.
   void forget_transport() noexcept { transport_ = {}; }
@@ -95,14 +95,15 @@ private:
     std::unique_ptr<void, aligned_free> own;
     std::string name;
   };
-  void reserve(region& r, std::uint32_t kind, std::uint64_t bytes);
+  void reserve(region& r, rg_memory where, std::uint64_t bytes);
   void write_guard(const region& r, std::uint64_t at) const;
 
   rg_regions transport_{};
   void* transport_self_;
   bool ghosts_;
   processor* device_;
-  std::uint32_t kind_, reaches_;
+  std::int32_t device_index_;
+  std::uint32_t reaches_;
   std::uint64_t front_; // bytes of the guard before a region: the offset of every buffer from allocate()
   std::uint64_t bytes_ = 0;
   std::vector<region> regions_; // region k is regions_[k - 1]

@@ -104,9 +104,10 @@ void row_table::read(row_numbers rows, float* out) {
   }
 }
 
-std::span<const float* const> row_table::places(row_numbers rows) {
+std::span<const void* const> row_table::places(row_numbers rows) {
   locate(rows);
-  return records_;
+  places_.assign(records_.begin(), records_.end());
+  return places_;
 }
 
 void row_table::add(row_numbers rows, const float* gradients) {

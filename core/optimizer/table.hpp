@@ -47,7 +47,7 @@ public:
   void read(row_numbers rows, float* out);
   // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
   // next of these calls.
-  std::span<const float* const> places(row_numbers rows);
+  std::span<const void* const> places(row_numbers rows);
   // Adds `gradients` to the rows' waiting gradients, in the order of the calls. Throws failure (plugin) between apply()
   // and commit() if the rule clips.
   void add(row_numbers rows, const float* gradients);
@@ -107,6 +107,7 @@ private:
   std::uint64_t chunk_used_ = 0, held_ = 0;
   std::vector<std::int64_t> located_; // rows of the current or last call
   std::vector<float*> records_;       // their records
+  std::vector<const void*> places_;   // for places()
   std::vector<std::uint64_t> missing_;
   std::vector<float> started_;
   std::vector<float*> waiting_;  // records whose gradient waits

@@ -47,8 +47,10 @@ void model_memory::bind(strategy_host& strategy, std::uint32_t kind, control_cli
   }
   auto memory = rg::make_versioned<rg_model_memory>();
   memory.tensor_count = static_cast<std::uint32_t>(n);
-  memory.weights = weights.data();
-  memory.gradients = gradients.data();
+  const std::vector<void*> untyped_weights(weights.begin(), weights.end()),
+      untyped_gradients(gradients.begin(), gradients.end());
+  memory.weights = untyped_weights.data();
+  memory.gradients = untyped_gradients.data();
   memory.memory = kind;
   control.operation("binding the model to its weights", pace::rare);
   model_.check_status(model_.functions().bind(model_.self(), &memory), "bind");

@@ -98,7 +98,8 @@ std::vector<std::string> state_report::describe_operations(strategy_host& strate
   std::vector<std::string> lines;
   auto open = strategy.open_operations();
   // Operations that the transport refuses come first: the others may be waiting for them.
-  std::ranges::stable_partition(open, &transfers::open_operation::refused);
+  std::stable_partition(open.begin(), open.end(),
+                        [](const auto& o) { return o.refused; }); // ranges:: fails in clang 14
   for (std::size_t i = 0; i < std::min(open.size(), most_listed); ++i) lines.push_back(in_words(open[i]));
   if (open.size() > most_listed) lines.push_back(fmt::format("{} operations more", open.size() - most_listed));
   return lines;

@@ -56,7 +56,9 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   world_.peers = peers_.data();
   world_.peer_count = static_cast<std::uint32_t>(peers_.size());
   world_.host_of = cluster.host_of;
-  world_.address = address_.c_str();
+  addresses_[0] = address_.c_str();
+  world_.addresses = addresses_.data();
+  world_.address_count = 1;
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
   const auto* data = static_cast<const std::uint8_t*>(mine.data);

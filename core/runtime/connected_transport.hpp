@@ -18,6 +18,7 @@
 #include "registry/transport_host.hpp"
 #include "runtime/transport_instance.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -81,6 +82,7 @@ private:
   rg_transport_caps caps_{};
   std::vector<std::uint32_t> peers_;
   std::string address_;
+  std::array<const char*, 1> addresses_{}; // for world_
   rg_world world_{};
   std::atomic<void*> self_{nullptr}; // atomic: other threads call wake()
 };

@@ -82,8 +82,8 @@ void sparse_tables::attach(rg_batch& batch, bool with_gradients) {
   for (std::size_t t = 0; t < windows_.size(); ++t) {
     batch_[t].rows = rows_[t].rows;
     batch_[t].count = rows_[t].count;
-    batch_[t].weights = static_cast<const float*>(regions_.address(windows_[t].weights));
-    batch_[t].gradients = with_gradients ? static_cast<float*>(regions_.address(windows_[t].gradients)) : nullptr;
+    batch_[t].weights = regions_.address(windows_[t].weights);
+    batch_[t].gradients = with_gradients ? regions_.address(windows_[t].gradients) : nullptr;
   }
   batch.tables = batch_.data();
   batch.table_count = static_cast<std::uint32_t>(batch_.size());

@@ -77,7 +77,7 @@ private:
   std::vector<rg_table> windows_;
   std::vector<rg_rows> rows_;
   std::vector<rg_table_rows> batch_;
-  std::vector<const float* const*>
+  std::vector<const void* const*>
       rows_at_; // by table: rows for the model to read in place (RG_ROWS_FOR_MODEL), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> shards_; // as worker, as server; by table
 };

@@ -19,8 +19,8 @@ constexpr std::uint64_t slice_alignment = 16; // in elements: a cache line of fp
 // Returns whether the transport can access the arena. Device memory requires that the transport declares it.
 bool reaches(const strategy_host_setup& s) {
   const rg_transport_caps& caps = s.transport.caps;
-  return !s.device || ((caps.memory & RG_MEMORY_DEVICE) != 0 &&
-                       (!caps.device || std::string_view(caps.device) == s.device->kind()));
+  return !s.device ||
+         ((caps.memory & RG_MEMORY_DEVICE) != 0 && (!caps.device || std::string_view(caps.device) == s.device->kind()));
 }
 
 template <class T> const T* extension_of(const strategy_host_setup& s, const char* id) {
@@ -35,9 +35,9 @@ strategy_host::strategy_host(strategy_host_setup setup)
     : setup_(std::move(setup)), plugin_host_(setup_.log), transport_(*setup_.transport.functions),
       cluster_(setup_.cluster), device_(setup_.device),
       processor_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
-      regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport.self, setup_.ghosts, device_,
-               device_ ? std::uint32_t{RG_MEMORY_DEVICE} : std::uint32_t{RG_MEMORY_HOST},
-               device_ ? setup_.transport.caps.memory : std::uint32_t{RG_MEMORY_HOST}),
+      regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport.self, setup_.ghosts,
+               reaches_ && device_ ? setup_.transport.caps.memory : std::uint32_t{RG_MEMORY_HOST}, device_,
+               device_ ? device_->index() : -1),
       on_host_(stage_on_host(host_processor_)), on_device_(!device_   ? nullptr
                                                            : reaches_ ? stage_on_device(*device_)
                                                                       : stage_through_host(*device_)),

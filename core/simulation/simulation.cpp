@@ -46,6 +46,7 @@ std::uint64_t padded(std::int64_t elements) {
 // Returns a tensor that points to `name` and `shape`.
 rg_tensor tensor(std::uint32_t kind, const char* name, std::span<const std::int64_t> shape) {
   auto t = rg::make_versioned<rg_tensor>();
+  t.type = RG_F32;
   t.kind = kind;
   t.name = name;
   t.ndim = static_cast<std::uint32_t>(shape.size());
@@ -199,9 +200,11 @@ private:
     strategy_->tables().attach(batch, true);
     const rg_table_rows& t = batch.tables[0];
     const auto row = static_cast<std::uint64_t>(setup_.table_row);
+    auto* const gradients = static_cast<float*>(t.gradients);
+    const auto* const weights = static_cast<const float*>(t.weights);
     for (std::uint64_t i = 0; i < t.count * row; ++i)
-      t.gradients[i] = gradient<float>(static_cast<std::uint32_t>(cluster_.worker), cluster_.workers, step_,
-                                       t.rows[i / row] * row + i % row, t.weights[i]);
+      gradients[i] = gradient<float>(static_cast<std::uint32_t>(cluster_.worker), cluster_.workers, step_,
+                                     t.rows[i / row] * row + i % row, weights[i]);
   }
 
   void begin_step() {

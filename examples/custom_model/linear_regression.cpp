@@ -52,8 +52,8 @@ public:
   // are valid during this call only, so the pointers are copied.
   void bind(const rg_model_memory& memory) {
     for (const std::uint32_t tensor : {bias, weight}) {
-      weights_[tensor] = memory.weights[tensor];
-      gradients_[tensor] = memory.gradients[tensor];
+      weights_[tensor] = rg::weights_of(memory, tensor);
+      gradients_[tensor] = rg::gradients_of(memory, tensor);
     }
   }
 

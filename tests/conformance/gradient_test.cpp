@@ -31,7 +31,8 @@ rg_status scaled_bind(void* self, const rg_model_memory* memory) {
   all.clear();
   for (std::uint32_t t = 0; t < info.tensor_count; ++t)
     if (memory->gradients[t])
-      all.emplace_back(memory->gradients[t], rg::storage_of(rg::copy_versioned(rg::at_stride(info.tensors, t))));
+      all.emplace_back(static_cast<float*>(memory->gradients[t]),
+                       rg::storage_of(rg::copy_versioned(rg::at_stride(info.tensors, t))));
   return original.bind(self, memory);
 }
 

@@ -87,16 +87,17 @@ public:
     REQUIRE(functions_->rows(self_, &b, rows.data()) == RG_OK);
     std::array<rg_table_rows, 2> tables{};
     std::array<std::vector<float>, 2> in, out;
-    std::array<std::vector<const float*>, 2> places;
-    std::array<const float* const*, 2> rows_at{};
+    std::array<std::vector<const void*>, 2> places;
+    std::array<const void* const*, 2> rows_at{};
     for (std::uint32_t t = 0; t < 2; ++t) {
       REQUIRE(rows[t].tensor == t);
       REQUIRE(rows[t].count <= tensor(t).max_rows);
       in[t].resize(rows[t].count * width(t));
       out[t].assign(in[t].size(), std::nanf("")); // to be overwritten
       for (std::uint64_t r = 0; r < rows[t].count; ++r) {
-        places[t].push_back(weights[t].data() + rows[t].rows[r] * width(t));
-        if (!in_place) std::copy_n(places[t][r], width(t), in[t].data() + r * width(t));
+        const float* const place = weights[t].data() + rows[t].rows[r] * width(t);
+        places[t].push_back(place);
+        if (!in_place) std::copy_n(place, width(t), in[t].data() + r * width(t));
       }
       if (in_place) rows_at[t] = places[t].data();
       tables[t] = {sizeof tables[t], t, rows[t].rows, rows[t].count, in[t].data(), out[t].data()};

@@ -86,8 +86,11 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
     for (float** at : {&of.weights, &of.gradients}) *at = window_memory(tensors[of.tensor].max_rows * of.dim);
   auto memory = rg::make_versioned<rg_model_memory>();
   memory.tensor_count = info.tensor_count;
-  memory.weights = device_ ? device_weights_.data() : w.data();
-  memory.gradients = device_ ? device_gradients_.data() : g.data();
+  const auto untyped = [](const std::vector<float*>& all) { return std::vector<void*>(all.begin(), all.end()); };
+  const std::vector<void*> all_weights = untyped(device_ ? device_weights_ : w),
+                           all_gradients = untyped(device_ ? device_gradients_ : g);
+  memory.weights = all_weights.data();
+  memory.gradients = all_gradients.data();
   memory.memory = device_ ? RG_MEMORY_DEVICE : RG_MEMORY_HOST;
   check(functions_->bind(self_, &memory));
 }

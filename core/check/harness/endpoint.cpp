@@ -53,7 +53,9 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   world_.peers = peers_.data();
   world_.peer_count = ranks - 1;
   world_.host_of = host_of_.data();
-  world_.address = address_.c_str();
+  addresses_[0] = address_.c_str();
+  world_.addresses = addresses_.data();
+  world_.address_count = 1;
   regions_ = extension<rg_regions>(RG_EXT_REGIONS);
 }
 
@@ -122,9 +124,12 @@ void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
 memory endpoint::allocate(std::uint64_t bytes) {
   memory m{static_cast<rg_region>(allocated_.size() + 1), nullptr, bytes};
   const std::uint64_t room = (bytes + 63) / 64 * 64 + 64;
+  auto where = rg::make_versioned<rg_memory>();
+  where.place = RG_MEMORY_HOST;
+  where.device = where.numa_node = where.dma_buf = -1;
   void* allocated = nullptr;
-  if (regions_ && regions_->allocate &&
-      regions_->allocate(self_, m.region, room, RG_MEMORY_HOST, &allocated) == RG_OK && allocated) {
+  if (regions_ && regions_->allocate && regions_->allocate(self_, m.region, room, &where, &allocated) == RG_OK &&
+      allocated) {
     m.data = static_cast<std::byte*>(allocated);
     require(reinterpret_cast<std::uintptr_t>(allocated) % 64 == 0,
             "rg_regions.allocate() returns memory that is not aligned to 64 bytes");
@@ -133,7 +138,7 @@ memory endpoint::allocate(std::uint64_t bytes) {
     require(p != MAP_FAILED, "no memory for the test");
     mapped_.emplace_back(p, room);
     m.data = static_cast<std::byte*>(p);
-    if (regions_ && regions_->add) check(regions_->add(self_, m.region, m.data, room, RG_MEMORY_HOST), "add");
+    if (regions_ && regions_->add) check(regions_->add(self_, m.region, m.data, room, &where), "add");
   }
   allocated_.push_back(m);
   return m;

@@ -13,6 +13,7 @@
 #include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -150,6 +151,7 @@ private:
   const std::string address_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
+  std::array<const char*, 1> addresses_{}; // for world_
   rg_world world_;
   rg_transport functions_;
   void* self_ = nullptr;

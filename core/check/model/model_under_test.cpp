@@ -167,7 +167,7 @@ floats model_under_test::initial(std::uint32_t tensor, std::uint64_t seed) {
 }
 
 void model_under_test::bind() {
-  std::vector<float*> w(tensors_.size()), g(tensors_.size());
+  std::vector<void*> w(tensors_.size()), g(tensors_.size());
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     if (tensors_[t].kind == RG_TENSOR_ROWS) continue;
     weights_[t] = initial(t, subject_.seed);

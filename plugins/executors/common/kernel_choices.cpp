@@ -40,7 +40,7 @@ kernel_choices::kernel_choices(const std::string& executor, std::uint32_t mode, 
     : timed_(mode == RG_KERNELS_TIMED), follows_(timed_ && given), log_(log),
       cache_(executor, timed_ && !follows_ ? plugins::choice_cache::usual_file(executor) : ""),
       machine_(std::move(machine)) {
-  std::istringstream lines(follows_ ? given : "");
+  std::istringstream lines(timed_ && given ? given : "");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.rfind(": ");
     if (colon == std::string::npos)

@@ -120,12 +120,13 @@ public:
     look_up(b);
     hooks.backward(); // forward and backward pass are one loop
     for (std::size_t t = 0; t < 2; ++t) known_[t].assign(b.tables[t].count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
-    const parts::windows w{rows_at(b, 0), rows_at(b, 1), b.tables[0].gradients, b.tables[1].gradients, dim_};
+    const parts::windows w{rows_at(b, 0), rows_at(b, 1), rg::gradients_of(b.tables[0]), rg::gradients_of(b.tables[1]),
+                           dim_};
     const double loss = parts::train(w, {indices(b, 0), indices(b, 1), negatives_ + 1}, zeros_.data(),
                                      {known_[0].data(), known_[1].data()}, 1.0F / static_cast<float>(b.global_samples));
     for (std::size_t t = 0; t < 2; ++t)
       for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows that only other micro-batches touch
-        if (!known_[t][r]) std::fill_n(b.tables[t].gradients + r * width(t), width(t), 0.0F);
+        if (!known_[t][r]) std::fill_n(rg::gradients_of(b.tables[t]) + r * width(t), width(t), 0.0F);
     return {.loss_sum = loss, .count = b.samples};
   }
 
@@ -205,10 +206,11 @@ private:
 
   // Returns the address of each row's weights.
   const float* const* rows_at(const rg_batch& b, std::size_t t) {
-    if (b.rows_at && b.rows_at[t]) return b.rows_at[t];
     const rg_table_rows& given = b.tables[t];
+    const void* const* const in_place = b.rows_at ? b.rows_at[t] : nullptr;
     rows_at_[t].resize(given.count);
-    for (std::uint64_t r = 0; r < given.count; ++r) rows_at_[t][r] = given.weights + r * width(t);
+    for (std::uint64_t r = 0; r < given.count; ++r)
+      rows_at_[t][r] = in_place ? static_cast<const float*>(in_place[r]) : rg::weights_of(given) + r * width(t);
     return rows_at_[t].data();
   }
 

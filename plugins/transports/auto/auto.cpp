@@ -136,14 +136,14 @@ public:
   }
 
   // Memory comes from `inside`, whose peers may map it; `between` learns about it by add().
-  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
+  void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
     void* address = inside_.used() ? inside_.transport.allocate(region, bytes, memory) : nullptr;
     if (!address)
       return between_.used() && !inside_.used() ? between_.transport.allocate(region, bytes, memory) : nullptr;
     if (between_.used()) between_.transport.add(region, address, bytes, memory);
     return address;
   }
-  void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory) {
+  void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory) {
     for (side* s : {&inside_, &between_})
       if (s->used()) s->transport.add(region, address, bytes, memory);
   }

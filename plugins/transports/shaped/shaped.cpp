@@ -155,10 +155,10 @@ public:
     return c;
   }
 
-  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
+  void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
     return inner_.allocate(region, bytes, memory);
   }
-  void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory) {
+  void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory) {
     inner_.add(region, address, bytes, memory);
   }
   void remove(rg_region region) noexcept { inner_.remove(region); }

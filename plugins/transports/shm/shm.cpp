@@ -177,8 +177,8 @@ public:
 
   rg_counters counters() const { return home_.counters; }
 
-  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
-    if (memory != RG_MEMORY_HOST) return nullptr;
+  void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
+    if (memory.place != RG_MEMORY_HOST) return nullptr;
     void* address = home_.memory.allocate(bytes);
     regions_.emplace(region, address);
     return address;

@@ -131,7 +131,7 @@ struct rendezvous::state {
       throw rg::error(RG_E_UNSUPPORTED,
                       "tcp: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
                       "authenticated");
-    const std::string address = world.address ? world.address : "127.0.0.1";
+    const std::string address = world.address_count > 0 ? world.addresses[0] : "127.0.0.1";
     boost::system::error_code failed;
     const auto ip = asio::ip::make_address(address, failed);
     if (failed)

@@ -74,6 +74,7 @@ private:
     auto t = make_versioned<rg_tensor>();
     t.kind = kind;
     t.name = keep(std::move(name));
+    t.type = RG_F32;
     t.ndim = static_cast<std::uint32_t>(dims.size());
     t.shape = keep(dims);
     t.compressible = 1;

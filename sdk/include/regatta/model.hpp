@@ -56,6 +56,21 @@
 
 namespace rg {
 
+// Return the memory of a tensor, or of the rows of a sparse table, which are RG_F32 (rg_tensor.type); null where the
+// interface says so.
+inline float* weights_of(const rg_model_memory& m, std::uint32_t tensor) {
+  return static_cast<float*>(m.weights[tensor]);
+}
+inline float* gradients_of(const rg_model_memory& m, std::uint32_t tensor) {
+  return static_cast<float*>(m.gradients[tensor]);
+}
+inline const float* weights_of(const rg_table_rows& rows) {
+  return static_cast<const float*>(rows.weights);
+}
+inline float* gradients_of(const rg_table_rows& rows) {
+  return static_cast<float*>(rows.gradients);
+}
+
 RG_MEMBER_NAME(evaluate)
 RG_MEMBER_NAME(metric)
 RG_MEMBER_NAME(canonical)
@@ -234,14 +249,14 @@ template <class M> struct entry {
     return RG_OK;
   }
   static rg_status init(void* self, std::uint32_t tensor, const std::uint64_t* rows, std::uint64_t row_count,
-                        std::uint64_t seed, float* out) noexcept {
+                        std::uint64_t seed, void* out) noexcept {
     return fence(of(self).host, [&] {
       const rg_model_info& info = of(self).info;
       if (tensor >= info.tensor_count) throw error(RG_E_PLUGIN, "init: there is no tensor " + std::to_string(tensor));
       const rg_tensor& t = at_stride(info.tensors, tensor);
       const std::uint64_t all = storage_of(t);
       const std::uint64_t count = rows ? row_count * (all / static_cast<std::uint64_t>(t.shape[0])) : all;
-      of(self).model->init(tensor, {rows, rows ? row_count : 0}, seed, {out, count});
+      of(self).model->init(tensor, {rows, rows ? row_count : 0}, seed, {static_cast<float*>(out), count});
     });
   }
   static rg_status bind(void* self, const rg_model_memory* memory) noexcept {
@@ -265,11 +280,15 @@ template <class M> struct entry {
   static rg_status metric(void* self, const double* sums, double* value) noexcept {
     return fence(of(self).host, [&] { *value = of(self).model->metric({sums, of(self).info.metric_sums}); });
   }
-  static rg_status canonical(void* self, std::uint32_t tensor, const float* memory, float* out) noexcept {
-    return fence(of(self).host, [&] { of(self).model->canonical(tensor, memory, out); });
+  static rg_status canonical(void* self, std::uint32_t tensor, const void* memory, void* out) noexcept {
+    return fence(of(self).host, [&] {
+      of(self).model->canonical(tensor, static_cast<const float*>(memory), static_cast<float*>(out));
+    });
   }
-  static rg_status from_canonical(void* self, std::uint32_t tensor, const float* canonical, float* memory) noexcept {
-    return fence(of(self).host, [&] { of(self).model->from_canonical(tensor, canonical, memory); });
+  static rg_status from_canonical(void* self, std::uint32_t tensor, const void* canonical, void* memory) noexcept {
+    return fence(of(self).host, [&] {
+      of(self).model->from_canonical(tensor, static_cast<const float*>(canonical), static_cast<float*>(memory));
+    });
   }
   static rg_status rows(void* self, const rg_batch* batch, rg_rows* out) noexcept {
     return fence(of(self).host, [&] {

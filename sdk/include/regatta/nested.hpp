@@ -79,15 +79,15 @@ public:
 
   // [main] The functions of the extension "regatta.regions/1". If the inner transport does not have the extension or
   // the function, allocate() returns null, and add() and remove() do nothing.
-  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) const {
+  void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) const {
     void* address = nullptr;
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
-    if (regions && regions->allocate) check(regions->allocate(self_, region, bytes, memory, &address));
+    if (regions && regions->allocate) check(regions->allocate(self_, region, bytes, &memory, &address));
     return address;
   }
-  void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory) const {
+  void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory) const {
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
-    if (regions && regions->add) check(regions->add(self_, region, address, bytes, memory));
+    if (regions && regions->add) check(regions->add(self_, region, address, bytes, &memory));
   }
   void remove(rg_region region) const noexcept {
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);

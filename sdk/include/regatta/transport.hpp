@@ -21,8 +21,8 @@
 //     // Optional:
 //     std::uint64_t now();                                    // [loop] with RG_CAP_VIRTUAL
 //     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
-//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);
-//     void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);
+//     void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory);
+//     void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
 //     void remove(rg_region region) noexcept;
 //     // regatta.collectives/1: all three or none of them
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] returns the group
@@ -115,11 +115,11 @@ concept has_now = requires(T t) {
   { t.now() } -> std::same_as<std::uint64_t>;
 };
 template <class T>
-concept has_allocate = requires(T t, rg_region r, std::uint64_t n, std::uint32_t memory) {
+concept has_allocate = requires(T t, rg_region r, std::uint64_t n, const rg_memory& memory) {
   { t.allocate(r, n, memory) } -> std::same_as<void*>;
 };
 template <class T>
-concept has_add = requires(T t, rg_region r, void* p, std::uint64_t n, std::uint32_t memory) {
+concept has_add = requires(T t, rg_region r, void* p, std::uint64_t n, const rg_memory& memory) {
   t.add(r, p, n, memory);
 };
 template <class T>
@@ -182,9 +182,9 @@ template <class T> constexpr bool check() {
                 "noexcept, rg_status begin(const rg_collective&)");
   RG_OPTIONAL_MEMBER(T, now, has_now<T>, "std::uint64_t now()");
   RG_OPTIONAL_MEMBER(T, allocate, has_allocate<T>,
-                     "void* allocate(rg_region, std::uint64_t bytes, std::uint32_t memory)");
+                     "void* allocate(rg_region, std::uint64_t bytes, const rg_memory& memory)");
   RG_OPTIONAL_MEMBER(T, add, has_add<T>,
-                     "void add(rg_region, void* address, std::uint64_t bytes, std::uint32_t memory)");
+                     "void add(rg_region, void* address, std::uint64_t bytes, const rg_memory& memory)");
   RG_OPTIONAL_MEMBER(T, remove, has_remove<T>, "void remove(rg_region) noexcept");
   RG_OPTIONAL_MEMBER(T, split, has_split<T>, "std::uint32_t split(std::span<const std::uint32_t> members)");
   RG_OPTIONAL_MEMBER(T, offers, has_offers<T>,
@@ -209,9 +209,7 @@ template <class T> struct entry {
   static self_type& of(void* self) noexcept { return *static_cast<self_type*>(self); }
 
   static rg_status create(const rg_host* host, const rg_value* values, void** self) noexcept {
-    return fence(host, [&] {
-      *self = std::make_unique<self_type>(host, read_parameters<T>(values)).release();
-    });
+    return fence(host, [&] { *self = std::make_unique<self_type>(host, read_parameters<T>(values)).release(); });
   }
   static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
   static rg_status caps(void* self, rg_transport_caps* out) noexcept {
@@ -261,13 +259,14 @@ template <class T> struct entry {
     return t;
   }
 
-  static rg_status allocate(void* self, rg_region region, std::uint64_t bytes, std::uint32_t memory,
+  static rg_status allocate(void* self, rg_region region, std::uint64_t bytes, const rg_memory* memory,
                             void** address) noexcept {
-    return fence(of(self).host, [&] { *address = of(self).transport.allocate(region, bytes, memory); });
+    return fence(of(self).host,
+                 [&] { *address = of(self).transport.allocate(region, bytes, copy_versioned(*memory)); });
   }
   static rg_status add(void* self, rg_region region, void* address, std::uint64_t bytes,
-                       std::uint32_t memory) noexcept {
-    return fence(of(self).host, [&] { of(self).transport.add(region, address, bytes, memory); });
+                       const rg_memory* memory) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.add(region, address, bytes, copy_versioned(*memory)); });
   }
   static void remove(void* self, rg_region region) noexcept { of(self).transport.remove(region); }
 

@@ -183,7 +183,7 @@ struct sums_alone : unix_transport {
 // Defect: allocated memory is not zeroed.
 struct used_memory : unix_transport {
   using unix_transport::unix_transport;
-  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t) {
+  void* allocate(rg_region region, std::uint64_t bytes, const rg_memory&) {
     void* const p = std::aligned_alloc(64, bytes); // the suite asks for whole lines
     std::memset(p, 0x55, bytes);
     memory_[region].reset(p);

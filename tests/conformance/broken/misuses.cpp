@@ -46,9 +46,9 @@ struct misuses : linear_regression {
 
   void bind(const rg_model_memory& memory) {
     linear_regression::bind(memory);
-    bias_ = memory.gradients[0];
-    weight_ = memory.gradients[1];
-    if (p_.how == "behind_state") state_ = memory.weights[2];
+    bias_ = rg::gradients_of(memory, 0);
+    weight_ = rg::gradients_of(memory, 1);
+    if (p_.how == "behind_state") state_ = rg::weights_of(memory, 2);
   }
   rg_step_result step(rg_batch batch, const rg::hooks& hooks) {
     if (batch.step < static_cast<std::uint64_t>(p_.step)) return linear_regression::step(batch, hooks);

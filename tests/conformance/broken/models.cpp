@@ -20,8 +20,8 @@ struct opened : linear_regression {
   using linear_regression::linear_regression;
   void bind(const rg_model_memory& memory) {
     linear_regression::bind(memory);
-    bias = memory.gradients[0];
-    gradient = memory.gradients[1];
+    bias = rg::gradients_of(memory, 0);
+    gradient = rg::gradients_of(memory, 1);
     count = 32;
   }
   // The step without its calls of ready(); say_ready() makes them.

@@ -216,7 +216,7 @@ private:
       const rg_table_rows& theirs = b.tables[t];
       const std::size_t elements =
           theirs.count * static_cast<std::size_t>(rg::at_stride(info_.tensors, theirs.tensor).shape[1]);
-      windows_[t].weights.assign(theirs.weights, theirs.weights + elements);
+      windows_[t].weights.assign(rg::weights_of(theirs), rg::weights_of(theirs) + elements);
       windows_[t].gradients.resize(elements); // kept from the first micro-batch of a step to the last
       seen_[t].weights = windows_[t].weights.data();
       seen_[t].gradients = windows_[t].gradients.data();
@@ -225,7 +225,7 @@ private:
   }
   void return_gradients(const late_batch& b) {
     for (std::size_t t = 0; t < b.tables.size(); ++t)
-      std::copy(windows_[t].gradients.begin(), windows_[t].gradients.end(), b.tables[t].gradients);
+      std::copy(windows_[t].gradients.begin(), windows_[t].gradients.end(), rg::gradients_of(b.tables[t]));
   }
   void keep(const late_batch& b) {
     memory_.clear();
@@ -276,8 +276,7 @@ struct executor {
 };
 
 constexpr rg_devices devices = {
-    sizeof(rg_devices), "cuda",
-    [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
+    sizeof(rg_devices), "cuda", [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
     [](const rg_host*, std::uint32_t, char* text, std::uint64_t room) -> rg_status {
       return std::snprintf(text, room, "none"), RG_OK;
     },

@@ -15,8 +15,12 @@ static const rg_input input = {.struct_size = sizeof(rg_input),
                                .ndim = 1,
                                .shape = numbers,
                                .range = 10};
-static const rg_tensor tensor = {
-    .struct_size = sizeof(rg_tensor), .kind = RG_TENSOR_DENSE, .name = "w", .ndim = 1, .shape = weights};
+static const rg_tensor tensor = {.struct_size = sizeof(rg_tensor),
+                                 .kind = RG_TENSOR_DENSE,
+                                 .name = "w",
+                                 .type = RG_F32,
+                                 .ndim = 1,
+                                 .shape = weights};
 
 typedef struct {
   uint64_t steps;

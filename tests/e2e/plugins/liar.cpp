@@ -65,6 +65,7 @@ rg_status describe(void* self, rg_model_info* info) {
     t = {};
     t.struct_size = sizeof t;
     t.kind = RG_TENSOR_DENSE;
+    t.type = RG_F32;
     t.ndim = 1;
     std::int64_t* const shape = m.shapes[&t - m.tensors];
     shape[0] = 16;
@@ -85,6 +86,7 @@ rg_status describe(void* self, rg_model_info* info) {
   }
   if (x == "shape null") t.shape = nullptr;
   if (x == "kind") t.kind = 9;
+  if (x == "type") t.type = RG_F64;
   if (x == "storage") t.storage = 3;
   if (x == "max_rows") {
     t.kind = RG_TENSOR_ROWS;
@@ -107,14 +109,14 @@ rg_status describe(void* self, rg_model_info* info) {
   return RG_OK;
 }
 
-rg_status init(void*, std::uint32_t, const std::uint64_t*, std::uint64_t, std::uint64_t, float* out) {
-  for (int i = 0; i < 16; ++i) out[i] = 1;
+rg_status init(void*, std::uint32_t, const std::uint64_t*, std::uint64_t, std::uint64_t, void* out) {
+  std::fill_n(static_cast<float*>(out), 16, 1.0F);
   return RG_OK;
 }
 
 rg_status bind(void* self, const rg_model_memory* memory) {
   auto& m = *static_cast<liar*>(self);
-  for (int t = 0; t < 2; ++t) m.gradients[t] = memory->gradients[t];
+  for (int t = 0; t < 2; ++t) m.gradients[t] = static_cast<float*>(memory->gradients[t]);
   return RG_OK;
 }
 

@@ -56,11 +56,11 @@ public:
   }
   void bind(const rg_model_memory& m) {
     if (p_.bias) {
-      bias_ = m.weights[0];
-      bias_gradient_ = m.gradients[0];
+      bias_ = rg::weights_of(m, 0);
+      bias_gradient_ = rg::gradients_of(m, 0);
     }
-    weights_ = m.weights[table_];
-    gradients_ = m.gradients[table_];
+    weights_ = rg::weights_of(m, table_);
+    gradients_ = rg::gradients_of(m, table_);
   }
 
   void rows(const rg_batch& b, std::span<rg_rows> out) {
@@ -73,8 +73,8 @@ public:
   }
 
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
-    const float* weights = p_.sparse ? b.tables[0].weights : weights_;
-    float* gradients = p_.sparse ? b.tables[0].gradients : gradients_;
+    const float* weights = p_.sparse ? rg::weights_of(b.tables[0]) : weights_;
+    float* gradients = p_.sparse ? rg::gradients_of(b.tables[0]) : gradients_;
     const std::size_t elements = (p_.sparse ? b.tables[0].count : static_cast<std::size_t>(p_.vocabulary)) * row_;
     if (!(b.flags & RG_BATCH_ACCUMULATE)) {
       std::fill_n(gradients, elements, 0.0F);
@@ -100,7 +100,7 @@ public:
   void evaluate(const rg_batch& b, std::span<double> sums) {
     std::vector<float> error(row_);
     for (std::uint64_t s = 0; s < b.valid; ++s)
-      sums[0] += score(b, s, p_.sparse ? b.tables[0].weights : weights_, error);
+      sums[0] += score(b, s, p_.sparse ? rg::weights_of(b.tables[0]) : weights_, error);
     sums[1] += static_cast<double>(b.valid);
   }
   double metric(std::span<const double> sums) { return sums[0] / sums[1]; }

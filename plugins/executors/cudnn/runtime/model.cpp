@@ -187,13 +187,13 @@ void model::bind(const rg_model_memory& memory) {
     tensor_memory& p = memory_of_[w->index];
     if (w->sparse) continue; // its rows come with every step
     if (!on_device_) {
-      p.host = memory.weights[w->index];
-      p.host_gradient = memory.gradients[w->index];
+      p.host = rg::weights_of(memory, w->index);
+      p.host_gradient = rg::gradients_of(memory, w->index);
       continue;
     }
-    w->data = memory.weights[w->index];
+    w->data = rg::weights_of(memory, w->index);
     if (w->info.kind == RG_TENSOR_DENSE) {
-      p.gradient = memory.gradients[w->index];
+      p.gradient = rg::gradients_of(memory, w->index);
       if (program_.computes.type != dtype::f16) w->gradient = p.gradient;
     }
     p.data.release();

@@ -105,8 +105,8 @@ void take_positions::backward(run&) {
 
 void take_rows(executors::graph_tensor& table, const rg_table_rows& rows) {
   table.sparse->take(table.info, table.index, rows);
-  table.data = const_cast<float*>(rows.weights); // no op writes to it
-  table.gradient = rows.gradients;
+  table.data = const_cast<float*>(rg::weights_of(rows)); // no op writes to it
+  table.gradient = rg::gradients_of(rows);
 }
 
 embedding::embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum,

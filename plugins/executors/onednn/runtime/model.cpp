@@ -137,8 +137,8 @@ void model::bind(const rg_model_memory& memory) {
   executors::check_memory(memory, program_.tensors);
   for (auto& w : program_.weights) {
     if (w->sparse) continue; // memory is passed with every step
-    w->data = memory.weights[w->index];
-    w->gradient = memory.gradients[w->index];
+    w->data = rg::weights_of(memory, w->index);
+    w->gradient = rg::gradients_of(memory, w->index);
   }
   bound_ = true;
 }

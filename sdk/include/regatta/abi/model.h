@@ -28,6 +28,7 @@ typedef struct rg_tensor {
   uint32_t struct_size;
   uint32_t kind;
   const char* name; /* "conv1_2.weight"; unique in the model */
+  uint32_t type;    /* of the values in memory and of the gradient: RG_F32, the only type that engines of 1.0 take */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
   const int64_t* shape;  /* [ndim]; valid as long as the tensor's other members */
@@ -126,10 +127,10 @@ typedef struct rg_table_rows {
   uint32_t tensor;
   const uint64_t* rows; /* [count]: row numbers */
   uint64_t count;
-  const float* weights; /* [count, row] */
+  const void* weights; /* [count, row] of rg_tensor.type, as the gradients */
   /* [count, row]. The model overwrites all of them, also those of rows that only another micro-batch touches (with
    * zeros), or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
-  float* gradients;
+  void* gradients;
 } rg_table_rows;
 
 /* Addresses of a model's tensors: one pointer for each tensor, by its index. The two arrays are valid during bind()
@@ -138,8 +139,8 @@ typedef struct rg_table_rows {
 typedef struct rg_model_memory {
   uint32_t struct_size;
   uint32_t tensor_count;
-  float* const* weights;   /* of a dense tensor its weights, of a state its values; null for a sparse table */
-  float* const* gradients; /* of a dense tensor its gradient; else null */
+  void* const* weights;   /* of a dense tensor its weights, of a state its values; null for a sparse table */
+  void* const* gradients; /* of a dense tensor its gradient; else null */
   /* RG_MEMORY_*: the memory of all these pointers; 0 means the host, too. It is a device's if and only if the executor
    * has the extension "regatta.device/1" (ext/device.h). The arguments of init() and canonical() and the rows of sparse
    * tables (rg_table_rows) are always in host memory. */
@@ -175,7 +176,7 @@ typedef struct rg_batch {
   /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
    * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null (older
    * engines). */
-  const float* const* const* rows_at;
+  const void* const* const* rows_at;
 } rg_batch;
 
 enum {
@@ -230,7 +231,7 @@ typedef struct rg_model {
    * `rows`, only those rows, one after the other. The values depend on (seed, tensor, row) alone and are the same on
    * every rank. Also [loop] on an instance for RG_PURPOSE_INIT that only the loop uses: rows of sparse tables are
    * initialised when they are first needed. */
-  rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, float* out);
+  rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, void* out);
   /* [main] Sets the addresses of the tensors. Called once, before the first step; never with RG_PURPOSE_INIT. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
   /* [compute] Runs the forward and the backward pass of one batch. The gradients are those of sum(loss) /
@@ -245,8 +246,8 @@ typedef struct rg_model {
   rg_status (*metric)(void* self, const double* sums, double* value);
   /* [main] Convert a tensor, in host memory, between its layout in memory (`storage` elements) and the
    * canonical layout (row-major by shape, without padding). Both null: the two layouts are equal. */
-  rg_status (*canonical)(void* self, uint32_t tensor, const float* memory, float* out);
-  rg_status (*from_canonical)(void* self, uint32_t tensor, const float* canonical, float* memory);
+  rg_status (*canonical)(void* self, uint32_t tensor, const void* memory, void* out);
+  rg_status (*from_canonical)(void* self, uint32_t tensor, const void* canonical, void* memory);
   /* [main] Returns the chosen kernels, one per line as "name: kernel", each line ended by a newline; valid until
    * destroy. If the text is passed as rg_model_setup.kernel_choices to another instance with the same set-up, that instance
    * chooses the same kernels. Null: there is no choice. */

@@ -51,7 +51,10 @@ typedef struct rg_world {
   const uint32_t* peers; /* the ranks that this rank exchanges messages with, ascending, without itself */
   uint32_t peer_count;
   const uint32_t* host_of; /* [size]: for each rank the number of its host */
-  const char* address;     /* numeric address of the interface to listen on */
+  /* [address_count] Numeric addresses of this rank's network interfaces (rails), at least one. The transport listens on
+   * the first one or on all. */
+  const char* const* addresses;
+  uint32_t address_count;
 } rg_world;
 
 enum { RG_TRANSFER_ADD = 1 }; /* receive: add to the buffer instead of overwriting it; requires RG_CAP_ADD, RG_F32 */

@@ -14,15 +14,27 @@ extern "C" {
 
 #define RG_EXT_REGIONS "regatta.regions/1"
 
+/* Where the memory of a region is. */
+typedef struct rg_memory {
+  uint32_t struct_size;
+  uint32_t place;    /* RG_MEMORY_HOST or RG_MEMORY_DEVICE */
+  int32_t device;    /* index of the device; -1: on the host */
+  int32_t numa_node; /* of the host's memory, or the one nearest to the device; -1: unknown */
+  /* A file descriptor of the memory (dma-buf), by which another driver reaches a device's memory, and the region's first
+   * byte in it. Valid during the call; -1: there is none. */
+  int32_t dma_buf;
+  uint64_t dma_buf_offset;
+} rg_memory;
+
 typedef struct rg_regions {
   uint32_t struct_size;
   /* [main] Before or after connect. Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until
    * remove(). If it fails or writes a null address, or if this pointer is null, the engine allocates the memory itself
-   * and calls add(). `memory`: the kind, one of RG_MEMORY_*. */
-  rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, uint32_t memory, void** address);
+   * and calls add(). */
+  rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, const rg_memory* memory, void** address);
   /* [main] Registers memory of the engine, which transfers may name from now on; valid until remove(). A null pointer:
    * the transport needs no registration. */
-  rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, uint32_t memory);
+  rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, const rg_memory* memory);
   /* [main] Undoes allocate() or add(). Requires: no operation uses the region any more. Must not be null if allocate or
    * add is there. Regions that are still there at destroy() end with it. */
   void (*remove)(void* self, rg_region region);
