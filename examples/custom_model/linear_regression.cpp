@@ -83,7 +83,10 @@ public:
     // ready(i): the gradients of tensors 0..i are final, and this step reads their weights no more. With gradient
     // accumulation this holds in the last micro-batch only.
     if (batch.flags & RG_BATCH_LAST) hooks.ready(weight);
-    return {.loss_sum = loss, .count = batch.samples}; // a sum, not a mean: the engine divides
+    rg_step_result result = {};
+    result.loss_sum = loss; // a sum, not a mean: the engine divides
+    result.count = batch.samples;
+    return result;
   }
 
   // [compute] Only the first `valid` samples count: the last batch of a data set may have padding.

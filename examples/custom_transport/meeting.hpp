@@ -204,7 +204,10 @@ private:
   }
   static bool equal(const proof& a, const proof& b) { // takes the same time wherever they differ
     unsigned difference = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const unsigned byte_of_a = a[i], byte_of_b = b[i];
+      difference |= byte_of_a ^ byte_of_b;
+    }
     return difference == 0;
   }
   static std::pair<sockaddr_un, socklen_t> address_of(const void* name) {

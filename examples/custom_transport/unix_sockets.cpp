@@ -23,7 +23,11 @@ public:
   // [main] Lanes do not block each other, and poll() can sleep. The engine does whatever is not declared here: without
   // RG_CAP_ADD, it receives into temporary memory and adds.
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
+    rg_transport_caps caps = {};
+    caps.flags = RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER;
+    caps.memory = RG_MEMORY_HOST;
+    caps.p2p = RG_P2P_INDEPENDENT;
+    return caps;
   }
 
   // [main] The engine passes the blob to all peers. `world` stays valid until close().
@@ -186,7 +190,11 @@ private:
     while (!c.receives.empty()) complete(c.receives, status, 0);
   }
   void complete(std::deque<operation>& queue, rg_status status, std::uint64_t bytes) {
-    ended_.push_back({.cookie = queue.front().cookie, .status = status, .bytes = bytes});
+    rg_completion completion = {};
+    completion.cookie = queue.front().cookie;
+    completion.status = status;
+    completion.bytes = bytes;
+    ended_.push_back(completion);
     queue.pop_front();
   }
 

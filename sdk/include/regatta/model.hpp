@@ -357,7 +357,11 @@ template <class M> struct graph_entry {
   static const rg_graph* graph(void* self) noexcept { return static_cast<self_type*>(self)->graph; }
 
   static constexpr rg_graph_source source = {sizeof(rg_graph_source), &create, &destroy, &graph};
-  static constexpr rg_model no_functions = {.struct_size = sizeof(rg_model)};
+  static constexpr rg_model no_functions = [] {
+    rg_model f = {};
+    f.struct_size = sizeof f;
+    return f;
+  }();
 
   static const void* extension(const char* id) noexcept {
     return std::strcmp(id, RG_EXT_GRAPH) == 0 ? &source : nullptr;
