@@ -10,7 +10,7 @@ namespace {
 using rg::network;
 using rg::value;
 
-constexpr std::int64_t rows = 11; // few, so that samples share some
+constexpr std::int64_t table_rows = 11; // few, so that samples share some
 
 std::vector<op_case> lookups(value (*look_up)(value, const std::string&, std::uint32_t, std::int64_t)) {
   std::vector<op_case> all;
@@ -21,8 +21,8 @@ std::vector<op_case> lookups(value (*look_up)(value, const std::string&, std::ui
           all.push_back({fmt::format("{} ids, {} columns, padding {}, a {} table", ids, columns, padding,
                                      sparse ? "sparse" : "dense"),
                          [=](network& net) {
-                           const value in = net.indices("ids", {ids}, rows), label = net.index("label", 5);
-                           const auto table = rg::sparse_table(net, "tested", rows, columns, {.sparse = sparse});
+                           const value in = net.indices("ids", {ids}, table_rows), label = net.index("label", 5);
+                           const auto table = rg::sparse_table(net, "tested", table_rows, columns, {.sparse = sparse});
                            const value x = look_up(in, "lookup", table, padding);
                            rg::softmax_cross_entropy(rg::dense(x, "classes", 5), label);
                          }});
