@@ -26,6 +26,7 @@ std::vector<test> tests_of(const subject& s) {
   case kind::model:
   case kind::executor:
     append(all, model_tests());
+    if (c.kind == kind::executor) append(all, executor_tests());
     if (!s.reference.empty()) append(all, reference_tests());
     break;
   case kind::transport: {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -56,12 +57,12 @@ struct subject {
 };
 
 struct test {
-  const char* name;              // "fifo": for --only and in reports
-  const char* expected;          // what the interface requires, one line
-  void (*run)(const subject& s); // throws failed, timed_out or skipped; returns if the test passes
-  bool large = false;            // takes gigabytes or minutes; --quick skips it
-  bool under_launcher = false;   // can also run in processes of a launcher, each with one rank in every rank group
-  bool metadata = false;         // only reads the file and its tables: does not test behaviour
+  const char* name;                          // "fifo": for --only and in reports
+  const char* expected;                      // what the interface requires, one line
+  std::function<void(const subject& s)> run; // throws failed, timed_out or skipped; returns if the test passes
+  bool large = false;                        // takes gigabytes or minutes; --quick skips it
+  bool under_launcher = false; // can also run in processes of a launcher, each with one rank in every rank group
+  bool metadata = false;       // only reads the file and its tables: does not test behaviour
 };
 
 // Returns the tests of the component s.tested, or of the shared object if it is null, in the order in which they run.
@@ -80,6 +81,7 @@ std::vector<test> collective_tests();       // transports: extensions
 std::vector<test> leak_tests();             // transports: resources that stay after the ranks
 std::vector<test> unconnected_tests();      // transports that connect no ranks
 std::vector<test> model_tests();            // models and executors
+std::vector<test> executor_tests();         // executors: ops and refusals
 std::vector<test> reference_tests();        // models: gradients against subject::reference
 std::vector<test> strategy_tests();         // strategies
 

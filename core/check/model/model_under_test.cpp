@@ -97,9 +97,21 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
     functions_ = s.tested->model;
     check(functions_.create(host_.c(), values_[0].data(), &setup, &self_), "create");
   }
+  read_description();
+}
+
+model_under_test::model_under_test(const subject& s, const rg_graph& graph, std::uint64_t batch)
+    : subject_(s), executor_(s.tested), functions_(s.tested->executor_model), batch_(batch) {
+  const auto setup = setup_of(batch, RG_PURPOSE_TRAIN, RG_F32);
+  values_.emplace_back(*s.tested, s.parameters);
+  check(s.tested->executor.compile(host_.c(), values_[0].data(), &graph, &setup, &self_), "compile");
+  read_description();
+}
+
+void model_under_test::read_description() {
   auto info = rg::make_versioned<rg_model_info>();
   check(functions_.describe(self_, &info), "describe");
-  model_description d = validated(info, "model " + s.tested->id);
+  model_description d = validated(info, "model " + subject_.tested->id);
   info_ = d.info;
   tensors_ = std::move(d.tensors);
   inputs_ = std::move(d.inputs);
@@ -200,7 +212,7 @@ rg_batch model_under_test::batch_of(const samples& part, std::vector<const void*
   b.input_count = static_cast<std::uint32_t>(inputs.size());
   b.inputs = inputs.data();
   b.samples = b.valid = part.count;
-  b.step = 3;
+  b.step = step_number;
   b.first_sample = part.first;
   b.global_samples = part.count;
   b.seed = subject_.seed;

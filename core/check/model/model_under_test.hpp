@@ -88,10 +88,15 @@ struct step_hooks {
 // evaluation, call bind() once and prepare() for its samples.
 class model_under_test {
 public:
+  static constexpr std::uint64_t step_number = 3; // rg_batch.step of every batch
+
   // `batch` is the number of samples in each call of step and evaluate. Throws skipped if the model cannot run on this
   // machine or no executor can compile it; failure if its description contradicts itself. `s` must outlive this object.
   model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN,
                    std::uint32_t precision = RG_F32);
+  // Compiles the graph with the executor s.tested, for training in fp32. Throws as the other constructor. `s` and `graph`
+  // must outlive this object.
+  model_under_test(const subject& s, const rg_graph& graph, std::uint64_t batch);
   ~model_under_test();
   model_under_test(const model_under_test&) = delete;
   model_under_test& operator=(const model_under_test&) = delete;
@@ -101,6 +106,7 @@ public:
   const std::vector<rg_input>& inputs() const { return inputs_; }
   // Returns the row numbers of a sparse table that the last prepare() found, ascending.
   const std::vector<std::uint64_t>& rows(std::uint32_t tensor) const { return rows_[tensor]; }
+  std::uint64_t seed() const { return subject_.seed; }
   bool has_state() const; // whether it has tensors of state, such as running statistics
   // Returns the executor that compiled it; null for a model without graph.
   const component* executor() const { return executor_; }
@@ -156,6 +162,7 @@ public:
 private:
   void require_in_bounds(const char* function) const;
   void compile(const rg_model_setup& setup);
+  void read_description();
   rg_batch batch_of(const samples& part, std::vector<const void*>& inputs) const;
 
   const subject& subject_;

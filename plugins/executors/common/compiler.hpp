@@ -29,7 +29,7 @@ public:
 
 protected:
   // Reads the nodes, and sets c's inputs, unit and tokens_input. Nodes refer to texts of `g`, so g must outlive this
-  // object, as must c. Throws rg::error, RG_E_CONFIG, if the nodes or tokens_input are inconsistent.
+  // object, as must c. Throws rg::error as read_nodes(), and RG_E_CONFIG if tokens_input is inconsistent.
   graph_compiler(const rg_graph& g, compiled_graph& c);
 
   // Calls compile_node() for each node in order, except for sums of losses and for nodes whose node::done an earlier

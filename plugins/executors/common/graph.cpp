@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph.hpp"
 
+#include <attributes.hpp>
+
 #include <algorithm>
 
 #include <regatta/ext/graph.h>
@@ -14,6 +16,7 @@ bool graph_tensor::is(std::uint32_t kind, const std::vector<std::size_t>& shape)
 }
 
 std::vector<node> read_nodes(const rg_graph& g) {
+  rg::refuse_unknown_attributes(g, reference::known_attributes);
   std::vector<node> nodes(g.node_count);
   for (std::uint32_t k = 0; k < g.node_count; ++k) {
     const auto raw = rg::copy_versioned(rg::at_stride(g.nodes, k));

@@ -16,11 +16,20 @@
 // `graph` and `setup` are valid during the call; the arrays and texts in the graph until the model is destroyed. The
 // structs in the graph's arrays of nodes, tensors and inputs may be of another version, shorter or longer than the
 // ones here: read element i with rg::copy_versioned(rg::at_stride(array, i)).
+//
+// A later version of an op may have more attributes, and an executor that ignores one computes another network. So
+// compile() must throw RG_E_UNSUPPORTED for an attribute that it does not know: refuse_unknown_attributes() below.
 #pragma once
 
+#include <regatta/ext/graph.h>
 #include <regatta/model.hpp>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace rg {
 namespace detail::executors {
@@ -49,6 +58,49 @@ template <class E> struct entry {
 };
 
 } // namespace detail::executors
+
+// An op that an executor implements, and the names of its attributes, each a number.
+struct op_attributes {
+  std::string_view op;
+  std::array<std::string_view, 8> names{}; // the rest is empty
+  bool has(std::string_view name) const {
+    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+  }
+};
+
+namespace detail::executors {
+
+inline std::string_view text_of(const char* s) {
+  return s ? s : "";
+}
+
+inline void refuse_unknown_attributes(const rg_node& node, const op_attributes& known) {
+  const auto refuse = [&](const std::string& what) {
+    throw error(RG_E_UNSUPPORTED,
+                "layer " + std::string(text_of(node.name)) + " (" + std::string(known.op) + "): " + what);
+  };
+  for (std::uint32_t i = 0; i < node.attr_count; ++i) {
+    const rg_attr a = copy_versioned(at_stride(node.attrs, i));
+    const std::string name(text_of(a.name));
+    if (!known.has(name)) refuse("this executor does not know the attribute " + name);
+    if (a.numbers || a.text)
+      refuse("expected a number for the attribute " + name + ", got a " + (a.text ? "text" : "list"));
+  }
+}
+
+} // namespace detail::executors
+
+// [main] For compile(), before it reads the nodes. Throws rg::error, RG_E_UNSUPPORTED, if a node has an attribute that
+// its op in `known` does not have, or one that is a list or a text instead of a number. The text names layer, op and
+// attribute. The engine then asks the next executor. Nodes whose op is not in `known` are skipped.
+inline void refuse_unknown_attributes(const rg_graph& graph, std::span<const op_attributes> known) {
+  for (std::uint32_t k = 0; k < graph.node_count; ++k) {
+    const rg_node n = copy_versioned(at_stride(graph.nodes, k));
+    const auto op = std::find_if(known.begin(), known.end(),
+                                 [&](const op_attributes& o) { return o.op == detail::executors::text_of(n.op); });
+    if (op != known.end()) detail::executors::refuse_unknown_attributes(n, *op);
+  }
+}
 
 // Returns the component of executor E, for RG_PLUGIN.
 template <class E> rg_component executor(const char* id, const char* summary) {

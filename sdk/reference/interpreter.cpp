@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter.hpp"
+#include "attributes.hpp"
 
 #include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
@@ -56,6 +57,7 @@ std::pair<std::size_t, std::size_t> interpreter::sizes(const node& dense) const 
 }
 
 interpreter::interpreter(const rg_graph& graph, tables t) {
+  rg::refuse_unknown_attributes(graph, known_attributes);
   for (std::uint32_t k = 0; k < graph.node_count; ++k) {
     const rg_node raw = rg::copy_versioned(rg::at_stride(graph.nodes, k));
     node n{.op = raw.op,

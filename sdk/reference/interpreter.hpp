@@ -30,7 +30,7 @@ class interpreter {
 public:
   enum class tables { whole, rows_of_a_step };
 
-  // Copies what it needs of the graph. With rows_of_a_step, tensors[] of a sparse table starts empty, and the caller
+  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. With rows_of_a_step, tensors[] of a sparse table starts empty, and the caller
   // fills it and rows[] before a pass.
   explicit interpreter(const rg_graph& graph, tables t = tables::whole);
 
@@ -54,8 +54,8 @@ public:
   void backward_node(std::size_t k, const batch& b);
   void clear_gradients();
 
-  const std::vector<std::uint32_t>& inputs_of(std::size_t node) const { return nodes_[node].inputs; }
-  bool is_input(std::size_t node) const { return nodes_[node].op == "input"; }
+  const std::vector<std::uint32_t>& inputs_of(std::size_t k) const { return nodes_[k].inputs; }
+  bool is_input(std::size_t k) const { return nodes_[k].op == "input"; }
   const std::string& name_of_tensor(std::size_t tensor) const { return names_[tensor]; }
 
 private:

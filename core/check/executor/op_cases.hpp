@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small graphs around each op of regatta/layers.hpp, with several attributes and with shapes at the edges.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <regatta/layers.hpp>
+
+namespace regatta::conformance {
+
+// A graph that has the op. Layers with weights lie before it, so that gradients of its inputs show in theirs.
+struct op_case {
+  std::string name; // "3x7x7 to 17 channels, kernel 3": for messages
+  std::function<void(rg::network& net)> build;
+  std::vector<std::uint64_t> batches = {1, 5}; // samples
+};
+
+struct op_suite {
+  const char* op;       // "conv2d": rg_node.op, and the name of the test
+  const char* expected; // test::expected
+  std::vector<op_case> cases;
+};
+
+// Each returns the suites of the ops of one header.
+std::vector<op_suite> layer_suites();    // regatta/layers.hpp
+std::vector<op_suite> sequence_suites(); // regatta/layers_sequence.hpp
+std::vector<op_suite> sparse_suites();   // regatta/layers_sparse.hpp
+
+// Returns all of these, the ops first that the graphs of the others need.
+std::vector<op_suite> op_suites();
+
+} // namespace regatta::conformance

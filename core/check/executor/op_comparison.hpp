@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles a graph with the executor under test, and compares a step of it with the reference in fp64.
+#pragma once
+
+#include "check/harness/suite.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include <regatta/ext/graph.h>
+
+namespace regatta::conformance {
+
+// The answer of rg_executor.compile().
+struct compilation {
+  rg_status status;
+  std::string text; // of rg_host.fail(); empty if there was none
+};
+
+// Compiles the graph for training in fp32 with the executor s.tested, and destroys the model. [main]
+compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t batch);
+
+// Computes one step of the graph with the executor s.tested and with the reference, from the same weights and samples.
+// Throws failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not compile
+// the graph. [main]
+void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch);
+
+} // namespace regatta::conformance

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `regatta check` finds the defect of each broken executor in the right test, and skips ops that an executor lacks.
+#include "broken.hpp"
+
+using namespace regatta::test;
+
+namespace {
+
+const names refusals = {"unknown-op", "unknown-attribute"};
+const names ops = {"dense",    "conv2d",    "batch_norm",          "max_pool",
+                   "avg_pool", "attention", "token_cross_entropy", "cosine"};
+
+names all_of(const names& a, const names& b) {
+  names both = a;
+  both.insert(b.begin(), b.end());
+  return both;
+}
+
+} // namespace
+
+TEST_CASE("an executor that runs the reference passes") {
+  const findings f = check("executor/runs_the_reference", all_of(ops, refusals));
+  CAPTURE(text_of(f.document));
+  CHECK(f.code == 0);
+  CHECK(f.passed == all_of(ops, refusals));
+}
+
+TEST_CASE("a gradient that is 5 % too long is found in the test of its op alone") {
+  names others = all_of(ops, refusals);
+  others.erase("avg_pool");
+  finds("executor/five_percent_in_avg_pool", {"avg_pool"}, others);
+  const findings f = check("executor/five_percent_in_avg_pool", {"avg_pool"});
+  CHECK(text_of(f.document).find("the gradient of before.weight differs from that of the reference in fp64") !=
+        std::string::npos);
+}
+
+TEST_CASE("an executor that ignores an attribute is found") {
+  finds("executor/ignores_attributes", {"unknown-attribute"}, all_of(ops, {"unknown-op"}));
+  const findings f = check("executor/ignores_attributes", {"unknown-attribute"});
+  CHECK(text_of(f.document).find("compiles a graph with the unknown attribute regatta_check_attribute of op") !=
+        std::string::npos);
+}
+
+TEST_CASE("an executor that blames the graph for what it lacks is found") {
+  finds("executor/blames_the_graph", refusals, {"dense", "conv2d"});
+}
+
+TEST_CASE("ops that an executor lacks are skipped by name, and not green if nothing was tested") {
+  const findings f = check("executor/has_no_convolution", all_of(ops, refusals), {"conv2d", "max_pool", "avg_pool"});
+  CHECK(f.code == 0);
+  CHECK(f.skipped == names{"conv2d", "max_pool", "avg_pool"});
+  CHECK(text_of(f.document).find("it compiles no graph with op conv2d (") !=
+        std::string::npos);
+  const findings nothing = check("executor/has_nothing", {"dense", "unknown-op", "unknown-attribute"},
+                                 {"dense", "unknown-op", "unknown-attribute"});
+  CHECK(nothing.code == 77);
+  CHECK(nothing.passed.empty());
+}
+
+TEST_CASE("--list says what each test of an executor expects") {
+  const temporary_folder s;
+  const outcome list = program(s, "check executor/runs_the_reference --list --plugin-path " BROKEN_PLUGINS);
+  CHECK(list.code == 0);
+  for (const char* text : {"unknown-op", "unknown-attribute", "conv2d", "odd sizes, kernels as large as the image"})
+    CHECK(list.out.find(text) != std::string::npos);
+}
