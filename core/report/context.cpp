@@ -114,7 +114,7 @@ std::string misshapen(const json& before, const json& now, const std::string& pa
         return wrong;
   if (now.is_object())
     for (const auto& [key, value] : now.items()) {
-      const std::string inside = path.empty() ? key : path + "." + key;
+      std::string inside = path.empty() ? key : path + "." + key;
       if (!before.contains(key)) return inside;
       if (auto wrong = misshapen(before[key], value, inside); !wrong.empty()) return wrong;
     }

@@ -53,7 +53,7 @@ std::string safe(const std::string& text) {
 
 std::string cell(const json& value) {
   if (value.is_null()) return "";
-  const std::string text =
+  std::string text =
       value.is_string() ? safe(value.get<std::string>()) : value.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.find_first_of(",;\"\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -44,7 +44,7 @@ void make_folders(const fs::path& folder) {
 fs::path result_folder::make_new(const fs::path& wanted) {
   if (wanted.has_parent_path()) make_folders(wanted.parent_path());
   for (int number = 1;; ++number) {
-    const fs::path folder = number == 1 ? wanted : fs::path(fmt::format("{}-{}", wanted.string(), number));
+    fs::path folder = number == 1 ? wanted : fs::path(fmt::format("{}-{}", wanted.string(), number));
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder; // false without an error: another process has made it
     if (error && error != std::errc::file_exists)
