@@ -51,8 +51,10 @@ public:
   }
 
   void bind(const rg_model_memory& memory) {
-    weights_.assign(memory.weights, memory.weights + memory.tensor_count);
-    gradients_.assign(memory.gradients, memory.gradients + memory.tensor_count);
+    for (std::uint32_t t = 0; t < memory.tensor_count; ++t) {
+      weights_.push_back(rg::weights_of(memory, t));
+      gradients_.push_back(rg::gradients_of(memory, t));
+    }
   }
 
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {

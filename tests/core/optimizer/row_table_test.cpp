@@ -173,7 +173,8 @@ TEST_CASE("rows stay where they are shown to lie, also when others come") {
   row_table table(rule, {.rows = rows, .row = size}, init);
   const std::vector<std::int64_t> which{3, 17, 4000}, others{4, 4999};
   const auto shown = table.places(which);
-  const std::vector<const float*> places(shown.begin(), shown.end());
+  std::vector<const float*> places;
+  for (const void* place : shown) places.push_back(static_cast<const float*>(place));
   REQUIRE(places.size() == which.size());
   for (std::size_t r = 0; r < which.size(); ++r)
     for (std::uint64_t i = 0; i < size; ++i) CHECK(places[r][i] == start(static_cast<std::uint64_t>(which[r]), i));

@@ -236,7 +236,7 @@ void model::upload_tables(const run& r) {
     executors::graph_tensor& w = *program_.tables[t];
     const auto rows = rg::copy_versioned(rg::at_stride(r.batch.tables, t));
     w.sparse->take(w.info, w.index, rows);
-    memory_of_[w.index].host_gradient = rows.gradients;
+    memory_of_[w.index].host_gradient = rg::gradients_of(rows);
     const std::size_t bytes = rows.count * w.row() * sizeof(float);
     make_room(w, bytes);
     if (rows.count && !(on_device_ && (r.batch.flags & RG_BATCH_ACCUMULATE))) // else uploaded by the first micro-batch
