@@ -48,19 +48,19 @@ class Changes(unittest.TestCase):
                          ([], ["rg_op_timer.more"]))
 
     def test_a_constant_a_struct_and_an_extension_may_be_added(self):
-        self.assertEqual(self.changed("abi/base.h", "enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 };",
+        self.assertEqual(self.changed("abi/base.h", "enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2 };",
                                       '#define RG_EXT_MORE "regatta.more/1"\n'
-                                      "enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2, RG_MEMORY_MORE = 4 };\n"
+                                      "enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2, RG_MEMORY_MORE = 4 };\n"
                                       "typedef struct rg_more { uint32_t struct_size; } rg_more;"),
                          ([], ["RG_EXT_MORE", "RG_MEMORY_MORE", "rg_more", "rg_more.struct_size"]))
 
     def test_an_inserted_member_moves_the_others(self):
         broken, _ = self.changed("abi/model.h", "  uint32_t ndim;\n", "  uint32_t ndim;\n  uint64_t more;\n")
-        self.assertIn("rg_tensor.shape moved from 24 to 40", broken)
+        self.assertIn("rg_tensor.shape moved from 32 to 40", broken)
 
     def test_a_member_is_not_put_into_padding(self):
         broken, appended = self.changed("abi/model.h", "  double init_a, init_b;", "  uint32_t more;\n  double init_a, init_b;")
-        self.assertEqual(broken, ["rg_tensor.more was inserted at 52, within the former 80 bytes of its struct: members are "
+        self.assertEqual(broken, ["rg_tensor.more was inserted at 60, within the former 88 bytes of its struct: members are "
                                   "appended behind them, not into padding"])
         self.assertEqual(appended, [])
 
