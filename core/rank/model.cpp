@@ -183,6 +183,7 @@ void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) 
 }
 
 void model_instance::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out) {
+  if (rows.empty()) return; // its data() may be null, which stands for the whole tensor
   check_status(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");
 }
 
