@@ -207,6 +207,18 @@ struct has_nothing : sound {
   }
 };
 
+// A model with an attribute that no executor knows.
+struct dilated {
+  struct parameters {};
+  void build(rg::network& net, const parameters&) const {
+    const rg::value x = net.values("image", {3, 8, 8}), label = net.index("label", 10);
+    const auto weight = net.weight("wide.weight", {4, 3, 3, 3}, {.init = RG_INIT_NORMAL, .b = 0.1});
+    const rg::value wide = net.node("conv2d", "wide", {x}, {weight},
+                                    {{"kernel", 3}, {"stride", 1}, {"padding", 1}, {"dilation", 2}}, {4, 8, 8});
+    rg::softmax_cross_entropy(rg::dense(rg::flatten(wide), "classes", 10), label);
+  }
+};
+
 } // namespace
 
 RG_PLUGIN("broken_executors", "1.0", rg::executor<sound>("runs_the_reference", "nothing wrong: the reference in fp64"),
@@ -214,4 +226,5 @@ RG_PLUGIN("broken_executors", "1.0", rg::executor<sound>("runs_the_reference", "
           rg::executor<ignores_attributes>("ignores_attributes", "broken: unknown attributes"),
           rg::executor<blames_the_graph>("blames_the_graph", "broken: the wrong status"),
           rg::executor<has_no_convolution>("has_no_convolution", "nothing wrong: lacks an op"),
-          rg::executor<has_nothing>("has_nothing", "nothing wrong: lacks all ops"))
+          rg::executor<has_nothing>("has_nothing", "nothing wrong: lacks all ops"),
+          rg::graph_model<dilated>("dilated", "a convolution with an attribute that no executor knows"))
