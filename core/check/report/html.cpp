@@ -151,7 +151,7 @@ private:
     fact("plugin interface (ABI)", context.at("abi"));
     for (const ordered_json& other : context.at("plugins"))
       if (other.at("path") != document_.at("file"))
-        fact("also available",
+        fact("other plugin that tests may load",
              fmt::format("{} {} {}, {}, SHA-256 {}", text_in(other, "kind"), text_in(other, "id"),
                          text_in(other, "version"), text_in(other, "path"), text_in(other, "sha256")));
     end_facts();
@@ -170,7 +170,7 @@ private:
     fact("CPU limit of the cgroup", host.at("cgroup_cpus"));
     fact("GPUs", host.at("gpus"));
     fact("kernel", host.at("kernel"));
-    for (const auto& [name, version] : host.at("libraries").items()) fact(name, version);
+    for (const auto& [name, version] : host.at("libraries").items()) fact(name + " of regatta", version);
     end_facts();
   }
 
@@ -209,7 +209,7 @@ private:
     }
     for (const ordered_json& remark : t.at("remarks")) labelled("remark", words(remark));
     if (t.at("output").is_string()) {
-      labelled("the plugin printed", "");
+      labelled("the test's process printed", "");
       out_ += fmt::format("<pre>{}</pre>", words(t.at("output")));
     }
     out_ += fmt::format("</td><td class=\"number\">{}</td></tr>\n",
@@ -224,16 +224,17 @@ private:
     out_ += "<h3>Network</h3>\n<table class=\"facts\">\n";
     for (const char* name : {"unit", "parameters", "state", "operations_per_sample"}) fact(name, n.at(name));
     for (const ordered_json& table : n.at("tables"))
-      fact("sparse table " + text_in(table, "name"),
+      fact(fmt::format("sparse table \"{}\"", text_in(table, "name")),
            fmt::format("{} rows, {} parameters", words(table.at("rows")), words(table.at("parameters"))));
     end_facts();
     if (n.at("layers").empty()) return;
     out_ +=
         "<table>\n<thead><tr><th>layer</th><th>op</th><th>output of a sample</th><th>parameters</th></tr></thead>\n";
     for (const ordered_json& layer : n.at("layers"))
-      out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>\n",
-                          words(layer.at("name")), words(layer.at("op")), words(layer.at("shape")),
-                          words(layer.at("parameters")));
+      out_ +=
+          fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>\n",
+                      words(layer.at("name")), words(layer.at("op")),
+                      layer.at("shape").empty() ? "a number" : words(layer.at("shape")), words(layer.at("parameters")));
     out_ += "</table>\n";
   }
 
