@@ -22,19 +22,23 @@ constexpr const char* report_style = R"(
           --passed: #57c974; --failed: #ff7b72; --skipped: #e3b341; } }
 body { color: var(--text); background: var(--page); font: 15px/1.45 system-ui, sans-serif; max-width: 68rem;
        margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+h1 { font-size: 1.5rem; margin: 0; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line);
          overflow-wrap: anywhere; }
-th { font-weight: 600; } thead th { color: var(--dim); } table.facts th { width: 13rem; font-weight: normal; color: var(--dim); }
+th { font-weight: 600; } thead th { color: var(--dim); }
+table.facts th { width: 13rem; font-weight: normal; color: var(--dim); }
 td.number { text-align: right; white-space: nowrap; } td.name { white-space: nowrap; font-family: monospace; }
-pre { background: var(--soft); padding: .5rem .7rem; margin: .3rem 0; overflow: auto; max-height: 24rem; white-space: pre-wrap;
-      overflow-wrap: anywhere; font-size: .85rem; }
+pre { background: var(--soft); padding: .5rem .7rem; margin: .3rem 0; overflow: auto; max-height: 24rem;
+      white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem; }
 p { margin: .3rem 0; } .label { color: var(--dim); } .verdict { font-size: 1.1rem; font-weight: 600; }
 .passed { color: var(--passed); } .failed { color: var(--failed); } .skipped, .not_run { color: var(--skipped); }
 td.passed, td.failed, td.skipped, td.not_run { font-weight: 600; white-space: nowrap; }
 @media print {
-  :root { --text: #000; --page: #fff; --line: #999; --soft: #fff; --dim: #333; --passed: #000; --failed: #000; --skipped: #000; }
+  :root { --text: #000; --page: #fff; --line: #999; --soft: #fff; --dim: #333;
+          --passed: #000; --failed: #000; --skipped: #000; }
   body { max-width: none; margin: 0; font-size: 10pt; } pre { max-height: none; border: 1px solid var(--line); }
   tr { break-inside: avoid; } h2, h3 { break-after: avoid; } }
 )";
