@@ -89,10 +89,10 @@ private:
                           "</failure>\n",
                           message, markup_text(test.at("expected").get<std::string>()), message,
                           markup_text(test.at("rerun").get<std::string>()));
-    std::string printed;
-    for (const ordered_json& remark : test.at("remarks")) printed += remark.get<std::string>() + "\n";
-    if (test.at("output").is_string()) printed += test.at("output").get<std::string>();
-    if (!printed.empty()) out_ += fmt::format("      <system-out>{}</system-out>\n", markup_text(printed));
+    std::string lines;
+    for (const ordered_json& remark : test.at("remarks")) lines += remark.get<std::string>() + "\n";
+    if (test.at("output").is_string()) lines += test.at("output").get<std::string>();
+    if (!lines.empty()) out_ += fmt::format("      <system-out>{}</system-out>\n", markup_text(lines));
     out_ += "    </testcase>\n";
   }
 
