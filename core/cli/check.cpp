@@ -9,11 +9,16 @@
 #include "check/harness/runner.hpp"
 #include "check/harness/suite.hpp"
 #include "check/model/reference.hpp"
+#include "cli/check_report.hpp"
+#include "cli/describe.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/set_option.hpp"
+#include "launch/cpus.hpp"
 #include "launch/launcher_ranks.hpp"
+#include "machine/host.hpp"
 #include "registry/registry.hpp"
+#include "report/context.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -105,16 +110,19 @@ target load_target(const check_options& o) {
   return t;
 }
 
-std::vector<test> tests_for(const subject& s) {
-  if (!s.write_to.empty()) return {write_reference_test()};
-  return tests_of(s);
-}
-
 bool wanted(const check_options& o, const test& t) {
   if (o.quick && t.large) return false;
   return o.only.empty() || std::any_of(o.only.begin(), o.only.end(), [&](const std::string& pattern) {
            return fnmatch(pattern.c_str(), t.name, 0) == 0;
          });
+}
+
+// Returns the tests that the options choose.
+std::vector<test> tests_for(const subject& s, const check_options& o) {
+  if (!s.write_to.empty()) return {write_reference_test()};
+  std::vector<test> all = tests_of(s);
+  std::erase_if(all, [&](const test& one) { return !wanted(o, one); });
+  return all;
 }
 
 std::string title_of(const subject& s) {
@@ -134,11 +142,10 @@ int list(const target& t, const check_options& o) {
   ordered_json out = ordered_json::array();
   std::vector<std::vector<std::string>> rows;
   for (const subject& s : t.subjects)
-    for (const test& one : tests_for(s))
-      if (wanted(o, one)) {
-        out.push_back({{"of", title_of(s)}, {"name", one.name}, {"expected", one.expected}, {"large", one.large}});
-        rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
-      }
+    for (const test& one : tests_for(s, o)) {
+      out.push_back({{"of", title_of(s)}, {"name", one.name}, {"expected", one.expected}, {"large", one.large}});
+      rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
+    }
   if (o.json)
     print_output(document_text(out));
   else
@@ -216,84 +223,90 @@ std::optional<launcher_process> join_launcher(target& t) {
   return place;
 }
 
-// Results of all tests that ran.
-struct summary {
-  std::size_t passed = 0, failed = 0, skipped = 0;
-  ordered_json subjects = ordered_json::array();
-  std::vector<std::string> untested; // components whose behaviour no test could check, and why
-
-  void count(outcome o) { ++(o == outcome::passed ? passed : o == outcome::failed ? failed : skipped); }
-};
-
-ordered_json result_of(const test& t, const verdict& v) {
-  return {{"name", t.name},       {"expected", t.expected},
-          {"status", v.result},   {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
-          {"seconds", v.seconds}, {"remarks", v.remarks}};
-}
-
-ordered_json entry_of(const subject& s, ordered_json results) {
-  ordered_json entry{{"kind", s.tested ? ordered_json(name_of(s.tested->kind)) : ordered_json("file")}};
-  if (s.tested) {
-    entry["id"] = s.tested->id;
-    entry["version"] = s.tested->plugin_version;
-    entry["parameters"] = s.parameters;
-  }
-  entry["tests"] = std::move(results);
+// Returns the members of a component's entry in the document, or of the file's, without its tests.
+ordered_json entry_of(const subject& s) {
+  if (!s.tested) return {{"kind", "file"}};
+  ordered_json entry{{"kind", name_of(s.tested->kind)}, {"id", s.tested->id},
+                     {"plugin", s.tested->plugin_name}, {"version", s.tested->plugin_version},
+                     {"parameters", s.parameters},      {"capabilities", ordered_json::object()}};
+  if (!s.launcher_ranks) // else a child of this process would take part in the launcher's job
+    entry.update(abilities_of(*s.plugins, *s.tested, s.parameters));
   return entry;
 }
 
-void run_subject(const subject& s, const check_options& o, summary& all) {
-  ordered_json results = ordered_json::array();
+// Returns the members of the document that are known before the first test.
+ordered_json head_of(const target& t, const check_options& o) {
+  nlohmann::json plugins = nlohmann::json::array();
+  for (const component& c : t.plugins->components())
+    plugins.push_back({{"kind", name_of(c.kind)},
+                       {"id", c.id},
+                       {"version", c.plugin_version},
+                       {"path", c.file.string()},
+                       {"sha256", sha256_of(c.file)}});
+  ordered_json context =
+      make_context(o.command, nlohmann::json::array({describe_host(cgroup_cpu_limit())}), std::move(plugins), {});
+  context["abi"] = fmt::format("{}.{}", RG_ABI_MAJOR, RG_ABI_MINOR);
+  return {{"schema", "regatta.check/1"},
+          {"context", std::move(context)},
+          {"file", t.file.string()},
+          {"sha256", sha256_of(t.file)},
+          {"seed", o.seed},
+          {"only", o.only},
+          {"quick", o.quick}};
+}
+
+check_report begin_report(const target& t, const check_options& o) {
+  const bool is_read = o.json || !o.report.empty();
+  check_report report(is_read ? head_of(t, o) : ordered_json::object(), o.report);
+  for (const subject& s : t.subjects) report.plan(is_read ? entry_of(s) : ordered_json::object(), tests_for(s, o));
+  if (!report.has_tests())
+    throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
+  report.begin();
+  return report;
+}
+
+void run_subject(const subject& s, const check_options& o, check_report& report) {
   tally so_far;
-  for (const test& one : tests_for(s)) {
-    if (!wanted(o, one)) continue;
-    if (results.empty() && !o.json) print_output(fmt::format("{}\n", title_of(s)));
+  const std::vector<test> tests = tests_for(s, o);
+  if (!tests.empty() && !o.json) print_output(fmt::format("{}\n", title_of(s)));
+  for (const test& one : tests) {
     const verdict v = verdict_of(o, s, one, so_far);
-    all.count(v.result);
-    results.push_back(result_of(one, v));
     if (!o.json) print(o, s, one, v, so_far);
     count(so_far, one, v);
+    report.record(v, rerun_command(o, s, one));
   }
   for (const auto& [cause, names] : so_far.causes)
     if (!o.json && cause.first == outcome::failed && names.size() > 1)
       print_output(fmt::format("  one cause, {} tests: {}\n", names.size(), join(names)));
   if (so_far.behaviour_tests && !so_far.behaviour_tests_run)
-    all.untested.push_back(fmt::format("{}: {}", title_of(s), so_far.first_skip_reason));
-  all.subjects.push_back(entry_of(s, std::move(results)));
+    report.record_untested(fmt::format("{}: {}", title_of(s), so_far.first_skip_reason));
 }
 
 // Runs the tests in a process of the launcher whose rank is not 0. Rank 0 prints the results of all.
 int run_silently(const target& t, const check_options& o) {
   for (const subject& s : t.subjects)
-    for (const test& one : tests_for(s))
-      if (wanted(o, one) && s.launcher_ranks && one.under_launcher) run_in_process(one, s);
+    for (const test& one : tests_for(s, o))
+      if (s.launcher_ranks && one.under_launcher) run_in_process(one, s);
   return static_cast<int>(exit_code::done);
 }
 
-void print_summary(const target& t, const check_options& o, const summary& all) {
-  if (o.json)
-    return print_output(document_text(ordered_json{{"schema", "regatta.check/1"},
-                                                   {"file", t.file.string()},
-                                                   {"sha256", sha256_of(t.file)},
-                                                   {"seed", o.seed},
-                                                   {"subjects", all.subjects},
-                                                   {"passed", all.passed},
-                                                   {"failed", all.failed},
-                                                   {"skipped", all.skipped},
-                                                   {"untested", all.untested}}));
-  print_output(fmt::format("{} passed, {} failed, {} skipped\n", all.passed, all.failed, all.skipped));
-  for (const std::string& one : all.untested) print_output(fmt::format("nothing was tested of {}\n", one));
+void print_summary(const check_options& o, const check_report& report) {
+  if (o.json) return print_output(document_text(report.document()));
+  print_output(fmt::format("{} passed, {} failed, {} skipped\n", report.count("passed"), report.count("failed"),
+                           report.count("skipped")));
+  for (const ordered_json& one : report.document().at("untested"))
+    print_output(fmt::format("nothing was tested of {}\n", one.get<std::string>()));
+  for (const std::string& file : o.report) print_output(fmt::format("report: {}\n", file));
 }
 
 int run_all(target& t, const check_options& o) {
   const auto place = join_launcher(t);
   if (place && place->rank != 0) return run_silently(t, o);
-  summary all;
-  for (const subject& s : t.subjects) run_subject(s, o, all);
-  if (all.passed + all.failed + all.skipped == 0)
-    throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
-  print_summary(t, o, all);
-  return static_cast<int>(all.failed ? exit_code::run : all.untested.empty() ? exit_code::done : exit_code::skipped);
+  check_report report = begin_report(t, o);
+  for (const subject& s : t.subjects) run_subject(s, o, report);
+  print_summary(o, report);
+  if (report.count("failed")) return static_cast<int>(exit_code::run);
+  return static_cast<int>(report.document().at("untested").empty() ? exit_code::done : exit_code::skipped);
 }
 
 // Runs one test, in the process that was started for it.
@@ -313,7 +326,7 @@ int run_one(const check_options& o) {
     s.plugins = plugins.get();
     s.tested = &plugins->find(name->first, name->second);
   }
-  for (const test& t : tests_for(s))
+  for (const test& t : tests_for(s, o))
     if (t.name == o.one) {
       report.send(run_in_process(t, s));
       return 0;
@@ -335,6 +348,9 @@ int write(const subject& s, const check_options& o) {
 
 int check_verb(const check_options& o) {
   if (!o.one.empty()) return run_one(o);
+  check_report::require_formats(o.report);
+  if (!o.report.empty() && (o.list || !o.write_reference.empty()))
+    throw failure(exit_code::usage, "--report: --list and --write-reference run no tests to report; leave it out");
   target t = load_target(o);
   const auto is_model = [](const subject& s) { return s.tested && s.tested->kind == kind::model; };
   const auto models = std::count_if(t.subjects.begin(), t.subjects.end(), is_model);

@@ -244,7 +244,34 @@ void print_network(const network_summary& n) {
   if (n.state) print_output(fmt::format("  and {} elements of state, without gradients\n", grouped(n.state)));
 }
 
+// ------------------------------------------------------------------------------------- answers from a child process ---
+
+ordered_json asked_for_capabilities(const registry& plugins, const component& c, const chosen_values& chosen) {
+  const auto text = run_in_child([&](const stage_function& stage) -> nlohmann::json {
+    return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: nlohmann::json would sort the keys
+  });
+  return ordered_json::parse(text.get_ref<const std::string&>());
+}
+
+network_summary asked_for_network(const registry& plugins, const component& c, const chosen_values& chosen) {
+  return run_in_child([&](const stage_function& stage) -> nlohmann::json {
+           return summarise(plugins.loading(), c.id, chosen, stage);
+         })
+      .get<network_summary>();
+}
+
 } // namespace
+
+ordered_json abilities_of(const registry& plugins, const component& c, const chosen_values& chosen) {
+  ordered_json all{{"capabilities", ordered_json::object()}};
+  try {
+    all["capabilities"] = asked_for_capabilities(plugins, c, chosen);
+    if (c.kind == kind::model) all["network"] = network_json(asked_for_network(plugins, c, chosen));
+  } catch (const failure& f) {
+    all["unavailable"] = one_line(f.what());
+  }
+  return all;
+}
 
 int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& name, bool as_json,
                   const std::vector<std::string>& set) {
@@ -263,19 +290,13 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   if (unknown.empty()) {
     (void)parameter_values(c, chosen); // throws failure (usage) if a value is wrong
     try {
-      can = run_in_child([&](const stage_function& stage) -> nlohmann::json {
-        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: nlohmann::json would sort the keys
-      });
-      can = ordered_json::parse(can.get_ref<const std::string&>());
+      can = asked_for_capabilities(plugins, c, chosen);
     } catch (const failure& f) {
       if (f.code() != exit_code::skipped) throw;
       can = nullptr;
       unavailable = f.what();
     }
-    if (c.kind == kind::model)
-      network = run_in_child([&](const stage_function& stage) -> nlohmann::json {
-                  return summarise(plugins.loading(), c.id, chosen, stage);
-                }).get<network_summary>();
+    if (c.kind == kind::model) network = asked_for_network(plugins, c, chosen);
   }
 
   if (as_json) {

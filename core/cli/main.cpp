@@ -136,6 +136,8 @@ int dispatch(int argc, char** argv) {
   check_app->add_flag("--list", check.list, "list the tests, run none");
   check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
   check_app->add_flag("--json", check.json, "as JSON");
+  add_repeatable(check_app, "--report", check.report, "FILE",
+                 "write a report, by the ending of its name: .html, .json, or .xml or .junit for JUnit (repeatable)");
   check_app->add_option("--one", check.one)->group("");
   check_app->add_option("--component", check.component)->group("");
   check_app->add_option("--with", check.with)->allow_extra_args(false)->group("");
@@ -225,7 +227,10 @@ int dispatch(int argc, char** argv) {
     communication.command = command_line({argv, argv + argc});
     return comm_verb(communication);
   }
-  if (*check_app) return check_verb(check);
+  if (*check_app) {
+    check.command = command_line({argv, argv + argc});
+    return check_verb(check);
+  }
   if (*run_app) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);

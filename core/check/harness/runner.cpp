@@ -35,12 +35,40 @@ std::vector<std::string>& remarks() { // of the test that runs in this process
   return all;
 }
 
+constexpr std::size_t most_output = 65536; // bytes of a test's output that are kept
+
+// What a test printed: its end, and how much was before that.
+struct printed {
+  std::string text;
+  std::uint64_t left_out = 0;
+
+  void append(const char* bytes, std::size_t size) {
+    text.append(bytes, size);
+    if (text.size() > 2 * most_output) shorten(); // rarely, because it moves what is kept
+  }
+  void shorten() {
+    if (text.size() <= most_output) return;
+    left_out += text.size() - most_output;
+    text.erase(0, text.size() - most_output);
+  }
+};
+
+// Appends what the pipe holds now. Stops after two pipes' capacities: a process that outlives the test may go on writing.
+void drain(int pipe, printed& output) {
+  pollfd end{pipe, POLLIN, 0};
+  char buffer[4096];
+  for (int reads = 0; reads < 32 && poll(&end, 1, 0) > 0; ++reads) {
+    const ssize_t n = read(pipe, buffer, sizeof buffer);
+    if (n <= 0) return;
+    output.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
 // Reads both pipes until the first one, of reports and progress, ends. Returns false if nothing arrives through that one
 // and the process hangs.
-bool collect(const process& p, std::string& report, std::string& error_output, std::chrono::seconds call_limit) {
+bool collect(const process& p, std::string& report, printed& output, std::chrono::seconds call_limit) {
   hang_watch watch(p.pid, call_limit);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
-  std::array<std::string*, 2> texts{&report, &error_output};
   while (ends[0].fd >= 0) { // a process that outlives the test may keep the other pipe open
     if (watch.hangs()) return false;
     if (poll(ends.data(), ends.size(), 250) <= 0) continue;
@@ -51,11 +79,14 @@ bool collect(const process& p, std::string& report, std::string& error_output, s
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0)
         ends[i].fd = -1;
+      else if (i == 0)
+        report.append(buffer, static_cast<std::size_t>(n));
       else
-        texts[i]->append(buffer, static_cast<std::size_t>(n));
+        output.append(buffer, static_cast<std::size_t>(n));
       if (i == 0) watch.progress();
     }
   }
+  if (ends[1].fd >= 0) drain(ends[1].fd, output); // what was written just before the end
   return true;
 }
 
@@ -120,9 +151,10 @@ verdict run_in_child(const test& t, const subject& s) {
   if (const std::string counter = allocation_counter_library(); !counter.empty())
     setenv("LD_PRELOAD", counter.c_str(), 1);
   process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
-  std::string report, error_output;
+  std::string report;
+  printed output;
   const std::chrono::seconds call_limit = call_limit_of(s);
-  const bool in_time = collect(p, report, error_output, call_limit);
+  const bool in_time = collect(p, report, output, call_limit);
   if (!in_time) kill_process(p);
   const int status = reap_process(p);
   unsetenv("LD_PRELOAD");
@@ -132,10 +164,13 @@ verdict run_in_child(const test& t, const subject& s) {
     v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit.count()), 0, true};
   else if (j.is_discarded() || !j.is_object())
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
-                                      end_of(error_output))};
+                                      end_of(output.text))};
   else
     v = j.get<verdict>();
   v.seconds = seconds_since(begin);
+  output.shorten();
+  v.output = output.left_out ? fmt::format("({} bytes before this are left out)\n", output.left_out) : "";
+  v.output += output.text;
   return v;
 }
 
