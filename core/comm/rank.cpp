@@ -34,7 +34,10 @@ public:
         transport_(
             plugins_, {p.transport, p.parameters},
             [this](int level, const std::string& text) { control_.log(level, text); },
-            [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); }),
+            [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); },
+            [this](const blob& mine, std::span<const std::uint32_t> members) {
+              return control_.exchange("transport", mine, members);
+            }),
         report_(
             control, [this] { transport_.wake(); },
             [this] {
@@ -57,8 +60,7 @@ public:
     for (std::uint32_t r = 0; r < p.ranks; ++r)
       if (r != control_.rank()) peers.push_back(r);
     transport_.create();
-    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.address,
-                       [this](const blob& mine) { return control_.exchange("transport", mine); });
+    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.address);
   }
   void close() { transport_.close(); }
 

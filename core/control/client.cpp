@@ -96,7 +96,7 @@ struct control_client::state {
   // begin() sends a request, finish() waits for the reply to it.
   void begin(nlohmann::json header, std::shared_ptr<const blob> payload);
   message finish();
-  void begin_gathering(std::string_view tag, const blob& mine);
+  void begin_gathering(std::string_view tag, const blob& mine, std::span<const std::uint32_t> members);
   std::vector<blob> finish_gathering();
   void end(std::uint32_t dead_rank, const std::string& why);
   void call_back();
@@ -228,14 +228,17 @@ message control_client::state::finish() {
   return std::move(*reply);
 }
 
-void control_client::state::begin_gathering(std::string_view tag, const blob& mine) {
+void control_client::state::begin_gathering(std::string_view tag, const blob& mine,
+                                            std::span<const std::uint32_t> members) {
   if (summing) throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, *summing));
   if (mine.size() > max_payload_bytes / ranks)
     throw failure(exit_code::run,
                   fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
                               "can exchange {} bytes each)",
                               tag, mine.size(), ranks, max_payload_bytes / ranks));
-  begin({{"t", "gather"}, {"tag", tag}}, std::make_shared<const blob>(mine));
+  nlohmann::json header{{"t", "gather"}, {"tag", tag}};
+  if (!members.empty()) header["members"] = std::vector<std::uint32_t>(members.begin(), members.end());
+  begin(header, std::make_shared<const blob>(mine));
 }
 
 std::vector<blob> control_client::state::finish_gathering() {
@@ -335,7 +338,12 @@ const nlohmann::json& control_client::job() const {
 }
 
 std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine) {
-  state_->begin_gathering(tag, mine);
+  return exchange(tag, mine, {});
+}
+
+std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine,
+                                           std::span<const std::uint32_t> members) {
+  state_->begin_gathering(tag, mine, members);
   return state_->finish_gathering();
 }
 
@@ -351,7 +359,7 @@ std::vector<double> control_client::sum(std::string_view tag, const std::vector<
 void control_client::begin_sum(std::string_view tag, const std::vector<double>& mine) {
   blob bytes(mine.size() * sizeof(double));
   if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
-  state_->begin_gathering(fmt::format("sum {}", tag), bytes);
+  state_->begin_gathering(fmt::format("sum {}", tag), bytes, {});
   state_->summing = tag;
   state_->summing_values = mine.size();
 }

@@ -2,6 +2,7 @@
 #include "launch/all_gather.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -9,19 +10,28 @@
 
 namespace regatta {
 
-std::optional<std::vector<blob>> all_gather::add(std::uint32_t rank, std::string tag, blob part) {
+std::optional<std::vector<blob>> all_gather::add(std::uint32_t rank, std::string tag, blob part,
+                                                 std::vector<std::uint32_t> members) {
   auto& mine = ranks_.at(rank);
   if (mine.tag || mine.left)
     throw failure(exit_code::run, fmt::format("calls \"{}\" {}", tag,
                                               mine.left ? "after its result" : "while it waits in another exchange"));
+  if (members.empty()) {
+    members.resize(ranks_.size());
+    std::iota(members.begin(), members.end(), 0u);
+  }
   mine.tag = std::move(tag);
   mine.part = std::move(part);
-  if (!std::all_of(ranks_.begin(), ranks_.end(), [&](const entry& e) { return e.tag == mine.tag; })) return {};
+  mine.members = std::move(members);
+  const auto waits_too = [&](std::uint32_t r) {
+    return ranks_.at(r).tag == mine.tag && ranks_.at(r).members == mine.members;
+  };
+  if (!std::ranges::all_of(mine.members, waits_too)) return {};
 
   std::vector<blob> out;
-  for (auto& e : ranks_) {
-    out.push_back(std::move(e.part));
-    e = {};
+  for (const std::uint32_t r : std::vector(mine.members)) {
+    out.push_back(std::move(ranks_.at(r).part));
+    ranks_.at(r) = {};
   }
   return out;
 }

@@ -303,7 +303,8 @@ void coordinator::handle(member& m, message&& f) {
   if (type == "log") {
     log(m.rank, f.header.at("level"), f.header.at("text"));
   } else if (type == "gather") {
-    auto all = all_gather_.add(m.rank, f.header.at("tag"), std::move(f.payload));
+    const auto members = f.header.value("members", std::vector<std::uint32_t>());
+    auto all = all_gather_.add(m.rank, f.header.at("tag"), std::move(f.payload), members);
     if (!all) {
       if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock);
       return;
@@ -315,7 +316,8 @@ void coordinator::handle(member& m, message&& f) {
       payload->insert(payload->end(), part.begin(), part.end());
     }
     const nlohmann::json header{{"t", "gathered"}, {"sizes", std::move(sizes)}};
-    for (const auto& other : members_) other->wire->send(header, payload);
+    for (const auto& other : members_)
+      if (members.empty() || std::ranges::binary_search(members, other->rank)) other->wire->send(header, payload);
   } else if (type == "result") {
     result_.results[m.rank] = parse_cbor(f.payload);
     m.has_result = true;

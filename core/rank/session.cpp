@@ -21,6 +21,9 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
       transport_(
           plugins_, job.config.transport, log_,
           [this](const void* data, std::uint64_t size, std::uint8_t* out) { control.mac(data, size, out); },
+          [this](const blob& mine, std::span<const std::uint32_t> members) {
+            return control.exchange("transport", mine, members);
+          },
           [this](std::string_view id) -> const void* { return id == RG_EXT_ARENA_MEMORY ? &place_ : nullptr; }),
       report_(
           c, [this] { wake(); },
@@ -137,7 +140,7 @@ void session::connect() {
                               transport_.id()));
   const rg_cluster all = job.layout.view(UINT32_MAX);
   transport_.connect(cluster, plan_.lanes, peers_of(strategy_component_.strategy, strategy_values_.data(), all, rank),
-                     job.address, [this](const blob& mine) { return control.exchange("transport", mine); });
+                     job.address);
 }
 
 void session::require_no_damage(const std::string& when) {

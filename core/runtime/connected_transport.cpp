@@ -3,9 +3,11 @@
 
 #include "registry/validate.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
-#include <regatta/ext/authenticate.h>
+#include <fmt/format.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -18,18 +20,44 @@ constexpr std::uint64_t close_timeout_ns = 10'000'000'000;
 
 connected_transport::connected_transport(const registry& plugins, const component_choice& choice,
                                          const plugin_host::log_function& log, mac_function mac,
-                                         plugin_host::extension_function extensions)
+                                         exchange_function exchange, plugin_host::extension_function extensions)
     : component_(plugins.find(kind::transport, choice.id)), name_("transport " + component_.id),
       values_(component_, choice.parameters), mac_(std::move(mac)),
-      authenticate_(rg::make_versioned<rg_authenticate>()),
+      authenticate_(rg::make_versioned<rg_authenticate>()), exchange_(std::move(exchange)),
+      exchange_table_(rg::make_versioned<rg_exchange>()),
       host_(plugins, log, [this, extensions = std::move(extensions)](std::string_view id) -> const void* {
         if (id == RG_EXT_AUTHENTICATE) return &authenticate_;
+        if (id == RG_EXT_EXCHANGE) return &exchange_table_;
         return extensions ? extensions(id) : nullptr;
       }) {
   authenticate_.context = this;
   authenticate_.mac = [](void* self, const void* data, std::uint64_t size, std::uint8_t* out) -> rg_status {
     return rg::fence(nullptr, [&] { static_cast<connected_transport*>(self)->mac_(data, size, out); });
   };
+  exchange_table_.context = this;
+  exchange_table_.all_gather = [](void* self, const std::uint32_t* members, std::uint32_t count, const rg_blob* mine,
+                                  rg_blob* parts) -> rg_status {
+    auto& x = *static_cast<connected_transport*>(self);
+    return rg::fence(x.host_.c(), [&] { x.all_gather({members, count}, *mine, parts); });
+  };
+}
+
+// Called by the plugin.
+void connected_transport::all_gather(std::span<const std::uint32_t> members, const rg_blob& mine, rg_blob* parts) {
+  constexpr std::uint64_t most = 4096;
+  if (!std::ranges::binary_search(members, world_.rank) || members.back() >= world_.size ||
+      std::ranges::adjacent_find(members, std::greater_equal()) != members.end())
+    throw rg::error(RG_E_OPERATION, name_ + ": exchange: expected ranks in ascending order, this one among them");
+  if (mine.bytes > most)
+    throw rg::error(RG_E_OPERATION,
+                    fmt::format("{}: exchange: expected at most {} bytes, got {}", name_, most, mine.bytes));
+  const auto* first = static_cast<const std::uint8_t*>(mine.data);
+  try {
+    exchanged_ = exchange_(bytes(first, first + mine.bytes), members);
+  } catch (const failure& e) {
+    throw rg::error(RG_E_PEER, e.what());
+  }
+  for (std::size_t k = 0; k < members.size(); ++k) parts[k] = {exchanged_[k].data(), exchanged_[k].size()};
 }
 
 void connected_transport::destroy() noexcept {
@@ -46,7 +74,7 @@ void connected_transport::create() {
 }
 
 void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
-                                  std::string address, const exchange_function& exchange) {
+                                  std::string address) {
   peers_ = std::move(peers);
   address_ = std::move(address);
   world_ = rg::make_versioned<rg_world>();
@@ -62,7 +90,7 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
   const auto* data = static_cast<const std::uint8_t*>(mine.data);
-  const auto blobs = exchange(mine.bytes ? bytes(data, data + mine.bytes) : bytes{});
+  const auto blobs = exchange_(mine.bytes ? bytes(data, data + mine.bytes) : bytes{}, {});
   std::vector<rg_blob> views;
   for (const bytes& b : blobs) views.push_back({b.data(), b.size()});
   check_in_time(functions().connect(self_, views.data(), connect_timeout_ns), host_, name_);

@@ -22,11 +22,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <regatta/abi.h>
 #include <regatta/ext/authenticate.h>
+#include <regatta/ext/exchange.h>
 
 namespace regatta {
 
@@ -35,23 +37,25 @@ public:
   using bytes = std::vector<std::uint8_t>;
   // [any] Writes the 32 bytes of the authentication code of `data`, which only ranks of this run can compute.
   using mac_function = std::function<void(const void* data, std::uint64_t size, std::uint8_t* out)>;
-  // Sends `mine` to all ranks, and returns what all ranks have sent, by rank. Blocks until all ranks have called it.
-  using exchange_function = std::function<std::vector<bytes>(const bytes& mine)>;
+  // [main] Sends `mine` to all members, ascending ranks with this one among them (empty: all ranks), and returns what
+  // they have sent, in that order. Blocks until all members have called it.
+  using exchange_function =
+      std::function<std::vector<bytes>(const bytes& mine, std::span<const std::uint32_t> members)>;
 
-  // Loads the transport. `plugins` must outlive this object. `extensions` resolves extensions of the host besides
-  // "regatta.nest/1" and "regatta.authenticate/1"; it may be empty. Throws failure (usage) for invalid parameters.
+  // Loads the transport. `plugins` must outlive this object. `exchange` also serves the host's extension
+  // "regatta.exchange/1". `extensions` resolves extensions of the host besides that, "regatta.nest/1" and
+  // "regatta.authenticate/1"; it may be empty. Throws failure (usage) for invalid parameters.
   connected_transport(const registry& plugins, const component_choice& choice, const plugin_host::log_function& log,
-                      mac_function mac, plugin_host::extension_function extensions = {});
+                      mac_function mac, exchange_function exchange, plugin_host::extension_function extensions = {});
   ~connected_transport() { destroy(); }
   connected_transport(const connected_transport&) = delete;
   connected_transport& operator=(const connected_transport&) = delete;
 
   // Creates the instance and reads its capabilities. Throws failure (plugin) if they are invalid.
   void create();
-  // Listens at `address`, passes this rank's blob to `exchange`, and connects to `peers` (ascending, without this
-  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
-  void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers, std::string address,
-               const exchange_function& exchange);
+  // Listens at `address`, exchanges the ranks' blobs, and connects to `peers` (ascending, without this rank). Collective.
+  // The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
+  void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers, std::string address);
   // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
   // after 10 s.
   void close();
@@ -72,12 +76,16 @@ public:
 
 private:
   const rg_transport& functions() const { return component_.transport; }
+  void all_gather(std::span<const std::uint32_t> members, const rg_blob& mine, rg_blob* parts);
 
   const component& component_;
   std::string name_; // begins errors
   parameter_values values_;
   mac_function mac_;
   rg_authenticate authenticate_;
+  exchange_function exchange_;
+  rg_exchange exchange_table_;
+  std::vector<bytes> exchanged_; // by the last call of exchange_table_
   transport_host host_;
   rg_transport_caps caps_{};
   std::vector<std::uint32_t> peers_;

@@ -105,7 +105,8 @@ void run(std::uint32_t rank, int control, bool dies) {
   cuda(cudaGetDeviceCount(&gpus));
   const int device = static_cast<int>(rank) % gpus;
   cuda(cudaSetDevice(device));
-  nccl::transport t([&](std::uint32_t r) { return nccl::open_medium(device, gpus < 2 ? r + 1 : 0); });
+  // Groups of all ranks, and of one, need no exchange.
+  nccl::transport t([&](std::uint32_t r) { return nccl::open_medium(device, gpus < 2 ? r + 1 : 0); }, {});
   rg_world world{};
   world.struct_size = sizeof world;
   world.rank = rank;

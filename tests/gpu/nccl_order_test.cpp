@@ -96,11 +96,6 @@ struct recorder : medium {
     return s.fences;
   }
   bool passed(rg_fence f) override { return !s.open.contains(f); }
-  void* to_device(std::span<const std::byte>) override {
-    s.log.push_back("to device");
-    return reinterpret_cast<void*>(std::uintptr_t{7});
-  }
-  void to_host(std::span<std::byte>) override { s.log.push_back("to host"); }
 
   script& s;
 };
@@ -108,7 +103,12 @@ struct recorder : medium {
 // A connected rank of `size` ranks; the calls of its set-up are removed from the log.
 struct fixture {
   explicit fixture(std::uint32_t rank = 0, std::uint32_t size = 2)
-      : t([this](std::uint32_t) { return std::make_unique<recorder>(script); }) {
+      : t([this](std::uint32_t) { return std::make_unique<recorder>(script); },
+          [this](std::span<const std::uint32_t> members, const std::vector<std::byte>& mine) {
+            script.log.push_back("exchange " + std::to_string(mine.size()) + " bytes among " +
+                                 std::to_string(members.size()));
+            return std::vector<std::byte>(128);
+          }) {
     world.struct_size = sizeof world;
     world.rank = rank;
     world.size = size;
@@ -172,7 +172,7 @@ struct fixture {
 
 TEST_CASE("only rank 0 makes the communicator's id, and everybody joins with it") {
   recorder::script script;
-  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); }, {});
   rg_world world{};
   world.rank = 1;
   world.size = 3;
@@ -315,7 +315,7 @@ TEST_CASE("a broadcast is from a place among the members, and behind what it wai
   c.after = 50;
   f.t.begin(c);
   CHECK(f.poll().size() == 1);
-  CHECK(f.script.log == calls{"after 50", "{", "copy c2 64+20 from 1", "}", "record 1002"});
+  CHECK(f.script.log == calls{"after 50", "{", "copy c2 64+20 from 1", "}", "record 1001"});
   CHECK(f.t.counters().bytes_sent == 20);
   c.root = 2;
   CHECK_THROWS_AS(f.t.begin(c), rg::error);
@@ -377,19 +377,17 @@ TEST_CASE("a group of all is the communicator itself; others get one, its id sen
     fixture f(1, 3);
     const std::array<std::uint32_t, 2> some = {1, 2};
     CHECK(f.t.split(some) == 1);
-    CHECK(f.script.log ==
-          calls{"id", "to device", "{", "send c1 7+128 to 2", "}", "record 1001", "to host", "join 128 0/2"});
+    CHECK(f.script.log == calls{"id", "exchange 128 bytes among 2", "join 128 0/2"});
     f.script.log.clear();
     f.t.begin(f.sum(64, 4, 1, 1));
     CHECK(f.poll().size() == 1);
-    CHECK(f.script.log == calls{"{", "sum c2 64+4", "}", "record 1002"});
+    CHECK(f.script.log == calls{"{", "sum c2 64+4", "}", "record 1001"});
   }
   SUBCASE("the other one") {
     fixture f(2, 3);
     const std::array<std::uint32_t, 2> some = {1, 2};
     CHECK(f.t.split(some) == 1);
-    CHECK(f.script.log ==
-          calls{"to device", "{", "recv c1 7+128 from 1", "}", "record 1001", "to host", "join 128 1/2"});
+    CHECK(f.script.log == calls{"exchange 0 bytes among 2", "join 128 1/2"});
   }
   SUBCASE("no member") {
     fixture f(0, 3);
@@ -438,7 +436,7 @@ TEST_CASE("cancel aborts, then ends what was posted and what was on its way") {
 TEST_CASE("ranks that do not come are waited for as long as was said, and no longer") {
   recorder::script script;
   script.busy = {1};
-  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); }, {});
   rg_world world{};
   world.size = 2;
   const rg_blob mine = t.listen(world);
@@ -450,7 +448,7 @@ TEST_CASE("ranks that do not come are waited for as long as was said, and no lon
 TEST_CASE("close lets everything happen, then leaves with the others, and destroys nothing twice") {
   recorder::script script;
   {
-    transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+    transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); }, {});
     rg_world world{};
     world.size = 2;
     const rg_blob mine = t.listen(world);

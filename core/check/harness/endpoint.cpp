@@ -34,13 +34,26 @@ rg_authenticate authenticate_with(const std::string& secret) {
 } // namespace
 
 endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-                   const std::string& secret)
-    : secret_(secret), authenticate_(authenticate_with(secret_)),
-      host_(
-          *which.plugins, {},
-          [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
+                   const std::string& secret, exchange_function exchange)
+    : secret_(secret), authenticate_(authenticate_with(secret_)), exchange_(std::move(exchange)),
+      exchange_table_(rg::make_versioned<rg_exchange>()),
+      host_(*which.plugins, {},
+            [this](std::string_view id) -> const void* {
+              if (id == RG_EXT_EXCHANGE && exchange_) return &exchange_table_;
+              return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
+            }),
       values_(*which.tested, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
       host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
+  exchange_table_.context = this;
+  exchange_table_.all_gather = [](void* self, const std::uint32_t* members, std::uint32_t count, const rg_blob* mine,
+                                  rg_blob* parts) -> rg_status {
+    auto& e = *static_cast<endpoint*>(self);
+    return rg::fence(e.host_.c(), [&] {
+      const auto* first = static_cast<const std::uint8_t*>(mine->data);
+      e.exchanged_ = e.exchange_({members, count}, message(first, first + mine->bytes));
+      for (std::size_t k = 0; k < count; ++k) parts[k] = {e.exchanged_[k].data(), e.exchanged_[k].size()};
+    });
+  };
   const rg_status created = functions_.create(host_.c(), values_.data(), &self_);
   if (created == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
   check(created, "create");

@@ -10,6 +10,7 @@
 
 #include <regatta/ext/authenticate.h>
 #include <regatta/ext/collectives.h>
+#include <regatta/ext/exchange.h>
 #include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -53,10 +55,16 @@ static_assert(connect_timeout < rank_call_limit);
 // plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
 class endpoint {
 public:
-  // Creates the instance, without listening. Throws skipped if the transport cannot run on this machine or cannot reach
-  // host memory; failure if its capabilities contradict themselves.
+  using message = std::vector<std::uint8_t>;
+  // Sends `mine` to all members, which are ascending ranks with this one among them, and returns what they have sent.
+  using exchange_function =
+      std::function<std::vector<message>(std::span<const std::uint32_t> members, const message& mine)>;
+
+  // Creates the instance, without listening. `exchange` serves RG_EXT_EXCHANGE; empty: the host does not have it. Throws
+  // skipped if the transport cannot run on this machine or cannot reach host memory; failure if its capabilities
+  // contradict themselves.
   endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-           const std::string& secret = "secret of the run");
+           const std::string& secret = "secret of the run", exchange_function exchange = {});
   ~endpoint(); // destroys the instance without close(), and frees its memory
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
@@ -145,6 +153,9 @@ private:
 
   const std::string secret_;
   rg_authenticate authenticate_;
+  exchange_function exchange_;
+  rg_exchange exchange_table_;
+  std::vector<message> exchanged_; // by the last call of exchange_table_
   transport_host host_;
   std::string error_;
   parameter_values values_;

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -67,6 +68,38 @@ public:
   std::string error_of(std::uint32_t rank) const { return ranks_state_[rank].error; }
   bool timed_out_at(std::uint32_t rank) const { return ranks_state_[rank].timed_out; }
 
+  // What a rank has exchanged so far, kept by its run_rank().
+  struct exchanges {
+    std::map<std::vector<std::uint32_t>, std::uint64_t> calls; // by members
+    std::vector<std::uint32_t> last;                           // members of the last call
+  };
+  // All-gather of rank `me` among `members`, as rg_exchange. A part stays in its rank's state until all members have
+  // read it.
+  std::vector<endpoint::message> all_gather(std::uint32_t me, exchanges& mine, std::span<const std::uint32_t> members,
+                                          const endpoint::message& part) {
+    rank_state& own = ranks_state_[me];
+    require(std::ranges::find(members, me) != members.end() && members.back() < ranks_,
+            "regatta.exchange/1: the members are not ranks of the run with this one among them");
+    require(part.size() <= sizeof own.part, "regatta.exchange/1: a part has more than 4096 bytes");
+    for (const std::uint32_t r : mine.last)
+      wait_until([&] { return r == me || ranks_state_[r].has_read[me] == own.parts; });
+    mine.last.assign(members.begin(), members.end());
+    std::uint64_t key = ++mine.calls[mine.last];
+    for (const std::uint32_t r : members) key = (key ^ (r + 1)) * 0x100'0000'01b3; // FNV-1a
+    std::copy(part.begin(), part.end(), own.part);
+    own.part_bytes = part.size();
+    ++own.parts;
+    own.key = key;
+    std::vector<endpoint::message> all;
+    for (const std::uint32_t r : members) {
+      rank_state& other = ranks_state_[r];
+      wait_until([&] { return other.key == key; });
+      all.emplace_back(other.part, other.part + other.part_bytes);
+      own.has_read[r] = other.parts.load();
+    }
+    return all;
+  }
+
   void set_blob(std::uint32_t rank, const std::vector<std::uint8_t>& blob) {
     require(blob.size() <= sizeof ranks_state_[rank].blob,
             "listen() returns a blob of " + std::to_string(blob.size()) + " bytes; the suite supports at most 4096");
@@ -81,11 +114,26 @@ public:
   }
 
 private:
+  void wait_until(const std::function<bool()>& condition) const {
+    const std::uint64_t since = rg::now_ns();
+    while (!condition()) {
+      require(!failed_, gave_up);
+      if (rg::now_ns() - since >= operation_timeout)
+        throw timed_out("the other members did not call regatta.exchange/1 in time");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
   struct rank_state {
     std::size_t blob_bytes = 0;
     std::uint8_t blob[4096];
     char error[1024] = "";
     bool timed_out = false;
+    // The part of all_gather(), its key, which members have in common, and how many parts this rank has sent.
+    std::size_t part_bytes = 0;
+    std::uint8_t part[4096];
+    std::atomic<std::uint64_t> key = 0, parts = 0;
+    std::array<std::atomic<std::uint64_t>, most_ranks> has_read{}; // by rank: its value of `parts` when this one read
   };
   const std::uint32_t ranks_;
   // Atomics in place of a mutex: a rank that is killed leaves nothing locked.
@@ -135,7 +183,11 @@ shared_state make_shared_state(std::uint32_t ranks) {
 void run_rank(const subject& which, const rank_group_shape& shape, std::uint32_t rank, rank_group_state& state,
               const std::function<void(member&)>& body) {
   try {
-    endpoint e(which, rank, shape.ranks, shape.lanes);
+    rank_group_state::exchanges done;
+    endpoint e(which, rank, shape.ranks, shape.lanes, "secret of the run",
+               [&](std::span<const std::uint32_t> members, const endpoint::message& part) {
+                 return state.all_gather(rank, done, members, part);
+               });
     state.set_blob(rank, e.listen());
     state.barrier();
     e.connect(state.blobs());

@@ -15,8 +15,7 @@
 namespace nccl {
 namespace {
 
-constexpr std::size_t fences = 256, scratch_bytes = 256;
-static_assert(scratch_bytes >= sizeof(ncclUniqueId));
+constexpr std::size_t fences = 256;
 
 // The functions of NCCL that are used, loaded on first use; see lazy_library.hpp.
 struct functions {
@@ -114,11 +113,9 @@ public:
     cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "reading the range of priorities");
     cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "making a stream");
     for (cudaEvent_t& e : events_) cuda::check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
-    cuda::check(cudaMalloc(&scratch_, scratch_bytes), "allocating memory");
   }
   ~cuda_medium() override {
     cudaSetDevice(device_);
-    if (scratch_) cudaFree(scratch_);
     for (cudaEvent_t e : events_)
       if (e) cudaEventDestroy(e);
     if (stream_) cudaStreamDestroy(stream_);
@@ -209,20 +206,6 @@ public:
     return true;
   }
 
-  void* to_device(std::span<const std::byte> data) override {
-    use_device();
-    if (data.size() > scratch_bytes)
-      throw rg::error(RG_E_PLUGIN, "nccl: expected at most " + std::to_string(scratch_bytes) + " bytes, got " +
-                                       std::to_string(data.size()));
-    cuda::check(cudaMemcpyAsync(scratch_, data.data(), data.size(), cudaMemcpyHostToDevice, stream_), "copying");
-    cuda::check(cudaStreamSynchronize(stream_), "copying"); // the caller may free `data` after this call
-    return scratch_;
-  }
-  void to_host(std::span<std::byte> data) override {
-    cuda::check(cudaMemcpyAsync(data.data(), scratch_, data.size(), cudaMemcpyDeviceToHost, stream_), "copying");
-    cuda::check(cudaStreamSynchronize(stream_), "copying");
-  }
-
 private:
   // The public constructor delegates to this one, so that the destructor runs if it throws.
   explicit cuda_medium(std::int32_t device) : device_(device) {}
@@ -237,7 +220,6 @@ private:
   cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, fences> events_{};
   std::size_t next_ = 0;
-  void* scratch_ = nullptr;
 };
 
 } // namespace

@@ -68,12 +68,6 @@ public:
   virtual rg_fence record() = 0;
   // Returns whether the fence has passed; does not wait.
   virtual bool passed(rg_fence fence) = 0;
-
-  // to_device() copies up to 256 bytes to device memory, which holds one message at a time, and returns its address.
-  // to_host() copies data.size() bytes from there. Both come after earlier work of the stream and block until it and
-  // the copy are done.
-  virtual void* to_device(std::span<const std::byte> data) = 0;
-  virtual void to_host(std::span<std::byte> data) = 0;
 };
 
 // Returns whether NCCL reduces elements of this type (rg_type) in this way (rg_reduction).

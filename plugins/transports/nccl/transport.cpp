@@ -34,11 +34,10 @@ transport::~transport() {
 }
 
 rg_transport_caps transport::caps() {
-  return {
-      .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL,
-      .memory = RG_MEMORY_DEVICE,
-      .p2p = RG_P2P_ORDERED,
-      .device = "cuda"};
+  return {.flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL,
+          .memory = RG_MEMORY_DEVICE,
+          .p2p = RG_P2P_ORDERED,
+          .device = "cuda"};
 }
 
 // ---------------------------------------------------------------------------------------------------- connecting ---
@@ -65,8 +64,8 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
   await("all ranks to join the communicator", timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
 }
 
-// Group 0 has all ranks. The ids of other groups are sent over it: NCCL's own split would also need the ranks that are
-// not members.
+// Group 0 has all ranks. The ids of other groups go through the host: NCCL's own split would also need the ranks that
+// are not members.
 std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (members.size() == groups_.at(0).size) return 0;
   const auto index = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
@@ -74,21 +73,7 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (index == size) throw rg::error(RG_E_OPERATION, "nccl: split: expected this rank among the members");
   group g{.comm = nullptr, .size = size, .index = index};
   if (size > 1) {
-    std::vector<std::byte> id = index == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
-    void* const memory = medium_->to_device(id);
-    medium_->begin_group();
-    if (index == 0)
-      for (const std::uint32_t m : members.subspan(1)) medium_->send(groups_[0].comm, memory, id.size(), m);
-    else
-      medium_->recv(groups_[0].comm, memory, id.size(), members[0]);
-    medium_->end_group();
-    await("all members of a group to call split()", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
-    const rg_fence sent = medium_->record();
-    await("all members of a group to call split()", split_timeout_ns, [&] {
-      medium_->ready(groups_[0].comm); // throws if the communicator has failed
-      return medium_->passed(sent);
-    });
-    medium_->to_host(id);
+    const std::vector<std::byte> id = exchange_(members, index == 0 ? medium_->make_id() : std::vector<std::byte>());
     g.comm = medium_->join(id, size, index);
     groups_.push_back(g); // from here on abort() includes it
     await("all members of a group to join its communicator", split_timeout_ns, [&] { return medium_->ready(g.comm); });

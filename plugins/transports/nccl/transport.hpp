@@ -34,7 +34,10 @@ class transport {
 public:
   // Called by listen() with this rank, to make the medium.
   using opener = std::function<std::unique_ptr<medium>(std::uint32_t rank)>;
-  explicit transport(opener open) : open_(std::move(open)) {}
+  // Returns the bytes that the first member passed; all members call it. For split().
+  using exchange_function =
+      std::function<std::vector<std::byte>(std::span<const std::uint32_t> members, std::vector<std::byte> mine)>;
+  transport(opener open, exchange_function exchange) : open_(std::move(open)), exchange_(std::move(exchange)) {}
   ~transport();
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;
@@ -83,6 +86,7 @@ private:
   bool take_wake();
 
   opener open_;
+  exchange_function exchange_;
   std::unique_ptr<medium> medium_;
   std::vector<std::byte> id_; // of the communicator of all ranks, made by rank 0
   std::size_t id_bytes_ = 0;

@@ -31,6 +31,7 @@
  *      regatta.collectives/1     ext/collectives.h     a transport's instance: collectives of its own
  *      regatta.wait/1            ext/wait.h            a transport's instance: waiting for several at once
  *      regatta.authenticate/1    ext/authenticate.h    a transport's host: proof that a peer belongs to the run
+ *      regatta.exchange/1        ext/exchange.h        a transport's host: bytes that a group of ranks exchanges
  *      regatta.nest/1            ext/nest.h            a transport's host: opens other transports
  *      regatta.arena_memory/1    ext/device.h          a transport's host: where weights and gradients are
  *

@@ -39,6 +39,7 @@
 #pragma once
 
 #include <regatta/ext/collectives.h>
+#include <regatta/ext/exchange.h>
 #include <regatta/ext/regions.h>
 #include <regatta/ext/wait.h>
 #include <regatta/members.hpp>
@@ -50,8 +51,28 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace rg {
+
+// [main] Sends `mine` to all `members` and returns what they have sent, in that order (ext/exchange.h has the rules).
+// Throws rg::error, also (RG_E_UNSUPPORTED) if the host has no RG_EXT_EXCHANGE.
+inline std::vector<std::vector<std::byte>> exchange(const rg_host* host, std::span<const std::uint32_t> members,
+                                                    std::span<const std::byte> mine) {
+  const auto* e = static_cast<const rg_exchange*>(host->extension(host->context, RG_EXT_EXCHANGE));
+  if (!e) throw error(RG_E_UNSUPPORTED, "this engine does not exchange bytes among ranks (" RG_EXT_EXCHANGE ")");
+  const rg_blob own{mine.data(), mine.size()};
+  std::vector<rg_blob> parts(members.size());
+  const auto count = static_cast<std::uint32_t>(members.size());
+  if (const rg_status s = e->all_gather(e->context, members.data(), count, &own, parts.data()); s < 0)
+    throw error(s, "");
+  std::vector<std::vector<std::byte>> all;
+  for (const rg_blob& p : parts) {
+    const auto* first = static_cast<const std::byte*>(p.data);
+    all.emplace_back(first, first + p.bytes);
+  }
+  return all;
+}
 
 RG_MEMBER_NAME(now)
 RG_MEMBER_NAME(allocate)

@@ -16,7 +16,8 @@ namespace {
 
 // Every member sends its elements to the others on a separate lane, more than they need, and uses its part of them.
 struct sends_all : unix_transport {
-  using unix_transport::unix_transport;
+  sends_all(const rg_host* host, const rg::parameters_t<unix_transport>& p)
+      : unix_transport(host, p), host_of_exchange_(host) {}
   virtual ~sends_all() = default;
 
   rg_blob listen(const rg_world& world) {
@@ -26,7 +27,13 @@ struct sends_all : unix_transport {
     ++wider_.lanes;
     return unix_transport::listen(wider_);
   }
+  // Every member tells the others its rank.
   std::uint32_t split(std::span<const std::uint32_t> members) {
+    const std::byte mine{static_cast<unsigned char>(rank_)};
+    const auto ranks = rg::exchange(host_of_exchange_, members, {&mine, 1});
+    for (std::size_t k = 0; k < members.size(); ++k)
+      if (ranks[k] != std::vector{std::byte{static_cast<unsigned char>(members[k])}})
+        throw rg::error(RG_E_OPERATION, "unix: the exchange brought the bytes of another rank");
     groups_.emplace_back(members.begin(), members.end());
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
@@ -218,6 +225,7 @@ private:
     return count;
   }
 
+  const rg_host* host_of_exchange_;
   static constexpr std::uint64_t inner = std::uint64_t{1} << 63;
   rg_world wider_{};
   std::uint32_t rank_ = 0, lane_ = 0;

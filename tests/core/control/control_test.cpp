@@ -328,6 +328,14 @@ TEST_CASE("all-gather: complete, repeated, out of order, dead ends") {
   CHECK_FALSE(g.add(2, "a", {}));
   CHECK(g.deadlock().value_or("").find("rank 1 in \"b\"") != std::string::npos);
 
+  all_gather some(4); // two groups at once, one of whose members waits elsewhere
+  CHECK_FALSE(some.add(0, "t", of("zero"), {0, 2}));
+  CHECK_FALSE(some.add(1, "t", of("one"), {1, 2, 3}));
+  CHECK_FALSE(some.add(3, "t", of("three"), {1, 2, 3}));
+  CHECK_FALSE(some.deadlock());
+  CHECK(some.add(2, "t", of("two"), {0, 2}) == std::vector<blob>{of("zero"), of("two")});
+  CHECK(some.add(2, "t", of("2"), {1, 2, 3}) == std::vector<blob>{of("one"), of("2"), of("three")});
+
   all_gather h(2);
   h.leave(0);
   CHECK_FALSE(h.deadlock());
