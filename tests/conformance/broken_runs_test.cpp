@@ -199,6 +199,18 @@ TEST_CASE("a synchronous strategy of several workers that sends nothing is refus
   CHECK(run("--set strategy.plugin=none --set cluster.workers=2").code == 0);
 }
 
+TEST_CASE("a strategy that sends where talks() says no, or allocates in a step, is refused in check and run") {
+  for (const auto& [id, text] :
+       {std::pair<std::string, std::string>{"talks_to_none", "says that these ranks exchange no message"},
+        {"allocates_late", "alloc was called in a step"}}) {
+    CAPTURE(id);
+    const findings f = check("strategy/" + id, {"plan", "drain"});
+    CHECK(f.failed == names{"drain"});
+    CHECK(text_of(f.document).find(text) != std::string::npos);
+    fails("--set cluster.workers=2 --set strategy.plugin=" + id, 3, {text});
+  }
+}
+
 TEST_CASE("replicas of a lossy strategy must be identical") {
   const broken_run differs = run("--set strategy.plugin=int8_differs --set cluster.workers=2");
   CHECK(differs.code == 4);
