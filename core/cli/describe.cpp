@@ -142,6 +142,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
   validate(plan, talks(c.strategy, values.data(), cluster), "strategy " + c.id);
   return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
+          {"lossy", (plan.flags & RG_PLAN_LOSSY) != 0},
           {"same_weights", same_weights(plan)},
           {"waits_for_the_slowest", waiting(plan)},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},

@@ -198,6 +198,9 @@ void validate(const rg_plan& plan, bool talks, const std::string& what) {
   const part p(what, all);
   if (talks && !plan.lanes) p.wrong("plan().lanes is 0, but ranks talk: it takes 1 or more");
   if (plan.lanes > most_lanes) p.wrong("plan().lanes is {}, {} is the most", plan.lanes, most_lanes);
+  if ((plan.flags & RG_PLAN_LOSSY) && !(plan.flags & RG_PLAN_SYNCHRONOUS))
+    p.wrong("plan().flags has RG_PLAN_LOSSY without RG_PLAN_SYNCHRONOUS: add it if all workers have the same weights "
+            "after every step, else omit RG_PLAN_LOSSY");
   constexpr std::uint64_t most_steps = std::uint64_t{1} << 32;
   for (const auto& [field, value] : {std::pair{"period", plan.period}, std::pair{"steady_from", plan.steady_from}})
     if (value > most_steps) p.wrong("plan().{} is {} steps, {} is the most", field, value, most_steps);

@@ -4,6 +4,7 @@
 // sparse tables. host_arithmetic.cpp has the arithmetic ones.
 #include "runtime/strategy_host.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -146,6 +147,19 @@ bool strategy_host::transport_reaches(const rg_buffer& b) const {
 constexpr const char* out_of_reach = "the buffer is in the host's memory, which this transport cannot reach: take "
                                      "alloc() for it, or run over shm or tcp";
 
+bool strategy_host::talks_to(std::uint32_t peer) {
+  if (peer == cluster_.rank || !setup_.strategy->talks) return true;
+  if (talks_.empty()) talks_.resize(cluster_.size);
+  if (talks_[peer] == talk::unknown) {
+    rg_cluster all = cluster_; // as talks() sees it: a view of no rank
+    all.rank = UINT32_MAX;
+    all.worker = all.server = -1;
+    const auto [a, b] = std::minmax(peer, cluster_.rank);
+    talks_[peer] = setup_.strategy->talks(setup_.values, &all, a, b) ? talk::yes : talk::no;
+  }
+  return talks_[peer] == talk::yes;
+}
+
 rg_status strategy_host::transfer(const rg_op_transfer& o) {
   const rg_buffer& b = o.buffer;
   if (const rg_status s = accept(o.op, {{"the buffer", b}}); s < 0) return s;
@@ -153,6 +167,11 @@ rg_status strategy_host::transfer(const rg_op_transfer& o) {
   if (o.peer >= cluster_.size || o.lane >= setup_.lanes)
     return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", o.peer, o.lane,
                               cluster_.size, setup_.lanes));
+  if (!talks_to(o.peer))
+    return refuse(
+        fmt::format("a transfer with rank {}: talks({}, {}) says that these ranks exchange no message; it must "
+                    "return 1 for them",
+                    o.peer, std::min(o.peer, cluster_.rank), std::max(o.peer, cluster_.rank)));
   const bool add = o.flags & RG_OP_ADD;
   if (add && b.type != RG_F32 && b.type != RG_F64) return refuse("a receive that adds is of RG_F32 or RG_F64");
   if (o.wire && o.wire != RG_F32 && (b.type != RG_F32 || (o.wire != RG_F16 && o.wire != RG_BF16)))

@@ -96,6 +96,7 @@ void strategy_host::start() {
   set_operation_functions();
   set_record_functions();
   check_status(setup_.strategy->create(&host_, setup_.values, &self_), "create");
+  created_ = true;
   if (buckets_.ends().empty() && arena_.count) buckets_.set({arena_.count}, device_ != nullptr);
   record_weights_fence();
 }
@@ -113,12 +114,14 @@ template <class F> rg_status strategy_host::guarded(void* self, F&& f) {
 void strategy_host::set_memory_functions() {
   host_.alloc = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
+      if (const rg_status late = x.require_creating("alloc")) return late;
       *out = x.regions_.allocate(type, count, x.name_of_buffer());
       return RG_OK;
     });
   };
   host_.alloc_on_host = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
+      if (const rg_status late = x.require_creating("alloc_on_host")) return late;
       *out = x.regions_.allocate_on_host(type, count, x.name_of_buffer());
       return RG_OK;
     });
@@ -128,6 +131,7 @@ void strategy_host::set_memory_functions() {
   };
   host_.own_rows = [](void* self, std::uint32_t role, std::uint32_t table, std::uint64_t shards, std::uint64_t shard) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
+      if (const rg_status late = x.require_creating("own_rows")) return late;
       const bool server = is_server(role);
       if ((server ? x.cluster_.server : x.cluster_.worker) < 0)
         return x.refuse(server ? "own_rows: this rank is no server" : "own_rows: this rank is no worker");
@@ -149,6 +153,7 @@ void strategy_host::set_operation_functions() {
   host_.now = [](void* self) { return static_cast<strategy_host*>(self)->now(); };
   host_.buckets = [](void* self, const std::uint64_t* ends, std::uint32_t count) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
+      if (const rg_status late = x.require_creating("buckets")) return late;
       if ((count ? ends[count - 1] : 0) != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
         return x.refuse("buckets must ascend and end where the arena does");
       x.buckets_.set({ends, ends + count}, x.device_ != nullptr);
@@ -157,6 +162,7 @@ void strategy_host::set_operation_functions() {
   };
   host_.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
     auto& x = *static_cast<strategy_host*>(self);
+    if (const rg_status late = x.require_creating("split")) return late;
     if (!x.collectives_.begin) return RG_E_UNSUPPORTED;
     const auto self_at = std::find(members, members + count, x.cluster_.rank);
     collective_group g{0, count, static_cast<std::uint32_t>(self_at - members)};
@@ -249,7 +255,13 @@ void strategy_host::read_arena(std::span<const float> all, const read_function& 
   }
 }
 
+rg_status strategy_host::require_creating(const char* what) {
+  if (!created_) return RG_OK;
+  return refuse(fmt::format("{} was called in a step: call it within create(), in C++ in the constructor", what));
+}
+
 rg_status strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
+  if (const rg_status late = require_creating("own")) return late;
   const bool server = is_server(role);
   if (first > arena_.count || count > arena_.count - first || !count)
     return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));

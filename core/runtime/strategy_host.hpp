@@ -170,6 +170,10 @@ private:
   void set_record_functions();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
+  // Returns a refusal if the strategy has been created: `what` is then too late. Else RG_OK.
+  rg_status require_creating(const char* what);
+  // Returns whether the strategy's talks() connects this rank with `peer`, or `peer` is this rank.
+  bool talks_to(std::uint32_t peer);
   rg_status own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out);
   struct operand {
     const char* name; // for messages: "the target"
@@ -229,6 +233,9 @@ private:
   rg_collectives collectives_{}; // of the transport; null functions: it has none
   std::vector<collective_group> groups_;
   void* self_ = nullptr;         // the strategy
+  bool created_ = false;
+  enum class talk : char { unknown, yes, no };
+  std::vector<talk> talks_; // by rank, from the first transfer with it on
 
   host_processor host_processor_;
   device* device_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -32,6 +33,7 @@ template <class T> T gradient(std::uint32_t w, std::uint32_t n, std::uint64_t st
 // The same, plus the pull to a target value, whose mean over the workers is between -2 and 2.
 template <class T>
 T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, T weight) {
+  if (s.constant) return static_cast<T>(constant_gradient(w, s.workers, element));
   const T g = gradient(w, s.workers, step, element, weight);
   if (s.pull == 0) return g;
   const T mean = static_cast<T>(static_cast<int>(element * 11 % 17) - 8) / T(4);
@@ -41,6 +43,12 @@ T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::
 
 std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
+}
+
+std::uint64_t checksum(const std::vector<float>& weights) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  for (const float w : weights) sum = (sum ^ std::bit_cast<std::uint32_t>(w)) * 0x100000001b3;
+  return sum;
 }
 
 // Returns a tensor that points to `name` and `shape`.
@@ -60,7 +68,7 @@ class simulated_rank {
 public:
   simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
                  const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank)
-      : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank) {
+      : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank), padding_(padding_of(setup)) {
     strategy_host_setup x{};
     x.strategy = &strategy.strategy;
     x.values = values;
@@ -84,8 +92,8 @@ public:
     x.momentum = hand_over_momentum(plan, strategy.id, x.optimizer);
     x.log = setup.log;
     x.ghosts = setup.ghosts;
-    x.initial_weights = [](std::uint64_t first, std::uint64_t count, float* out) {
-      for (std::uint64_t i = 0; i < count; ++i) out[i] = initial_weight(first + i);
+    x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
+      for (std::uint64_t i = 0; i < count; ++i) out[i] = padding_[first + i] ? 0 : initial_weight(first + i);
     };
     x.initial_rows = [&setup](std::uint32_t, std::span<const std::uint64_t> rows, float* out) {
       const auto row = static_cast<std::uint64_t>(setup.table_row);
@@ -93,7 +101,7 @@ public:
     };
     strategy_ = std::make_unique<strategy_host>(std::move(x));
     const auto w = strategy_->weights();
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] = initial_weight(i);
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = padding_[i] ? 0 : initial_weight(i);
     strategy_->start();
     if (rank == 0) next_at_ = setup.late_ns;
     if (cluster_.server >= 0) strategy_->begin(strategy_host::serve, 0);
@@ -120,6 +128,7 @@ public:
         if (tensor_ == 0) {
           next_at_ = network_.now();
           phase_ = phase::computing;
+          if (!setup_.ghosts) checksums_.push_back(checksum(seen_));
           break;
         }
         if (strategy_->weights_from() > strategy_->arena().slices[tensor_ - 1].first) return moved;
@@ -164,9 +173,15 @@ public:
   }
 
   bool over() const { return phase_ == phase::over; }
-  // Throws failure if the strategy's own code wrote outside of its buffers.
+  // Throws failure if the strategy's own code wrote outside of its buffers or into a tensor's padding.
   void require_no_damage() const {
-    if (const auto where = strategy_->find_damage())
+    auto where = strategy_->find_damage();
+    const auto w = strategy_->weights(), g = strategy_->gradients();
+    for (std::uint64_t i = 0; i < w.size() && !where; ++i)
+      if (padding_[i] && (g[i] != 0 || w[i] != 0))
+        where = fmt::format("the padding behind the {} of a tensor, element {} of the arena",
+                            g[i] != 0 ? "gradient" : "weights", i);
+    if (where)
       throw failure(exit_code::plugin, fmt::format("{}: rank {}: {} was written: its own code writes out of bounds",
                                                    setup_.strategy, rank_, *where));
   }
@@ -175,6 +190,7 @@ public:
     return std::min(strategy_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
   }
   std::vector<float> weights() const { return {strategy_->weights().begin(), strategy_->weights().end()}; }
+  const std::vector<std::uint64_t>& checksums() const { return checksums_; }
   bool is_worker() const { return cluster_.worker >= 0; }
   const strategy_records& records() const { return strategy_->records(); }
   std::uint64_t state_bytes() const { return strategy_->optimizer_state_bytes(); }
@@ -230,7 +246,7 @@ private:
           throw std::runtime_error(
               fmt::format("rank {} step {}: weight {} changed while the step still reads it", rank_, step_, i));
       for (std::uint64_t i = s.first; i < s.first + s.count; ++i)
-        g[i] = gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
+        g[i] = padding_[i] ? 0 : gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
     }
     strategy_->gradients_ready(s.first + s.count);
     if (++tensor_ < setup_.tensors.size()) {
@@ -250,6 +266,7 @@ private:
   virtual_network& network_;
   rg_cluster cluster_;
   std::uint32_t rank_;
+  std::vector<char> padding_;
   plugin_host host_;
   std::unique_ptr<strategy_host> strategy_;
   phase phase_ = phase::beginning;
@@ -259,6 +276,7 @@ private:
   std::vector<std::uint64_t> touched_;
   std::array<std::int64_t, 2> table_shape_{};
   std::vector<float> seen_; // weights at the begin of the step
+  std::vector<std::uint64_t> checksums_;
 };
 
 } // namespace
@@ -267,6 +285,15 @@ std::uint64_t arena_elements(const simulation_setup& setup) {
   std::uint64_t n = 0;
   for (const std::int64_t t : setup.tensors) n += padded(t);
   return n;
+}
+
+std::vector<char> padding_of(const simulation_setup& setup) {
+  std::vector<char> padding;
+  for (const std::int64_t t : setup.tensors) {
+    padding.insert(padding.end(), static_cast<std::size_t>(t), 0);
+    padding.resize(padding.size() + padded(t) - static_cast<std::uint64_t>(t), 1);
+  }
+  return padding;
 }
 
 simulation_result simulate(const registry& plugins, const simulation_setup& setup) {
@@ -325,7 +352,10 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   simulation_result result;
   for (std::uint32_t r = 0; r < layout.size(); ++r) {
     ranks[r]->require_no_damage();
-    if (ranks[r]->is_worker()) result.weights.push_back(ranks[r]->weights());
+    if (ranks[r]->is_worker()) {
+      result.weights.push_back(ranks[r]->weights());
+      result.checksums.push_back(ranks[r]->checksums());
+    }
     const auto changed = [&](bool as_server) {
       std::map<std::uint64_t, std::vector<float>> rows;
       if (const row_table* t = ranks[r]->table(as_server))
@@ -360,7 +390,9 @@ namespace {
 std::vector<double> initial_weights(const simulation_setup& setup) {
   const std::uint64_t arena = arena_elements(setup);
   std::vector<double> w(arena + static_cast<std::uint64_t>(setup.table_rows * setup.table_row));
-  for (std::uint64_t i = 0; i < w.size(); ++i) w[i] = initial_weight(i < arena ? i : i - arena);
+  const std::vector<char> padding = padding_of(setup);
+  for (std::uint64_t i = 0; i < w.size(); ++i)
+    w[i] = i >= arena ? initial_weight(i - arena) : padding[i] ? 0 : initial_weight(i);
   return w;
 }
 
@@ -371,12 +403,14 @@ std::vector<double> train_serially(const simulation_setup& setup) {
   std::vector<double> w = initial_weights(setup);
   const std::uint64_t n = w.size();
   std::vector<double> v(n, 0.0), g(n);
+  const std::vector<char> padding = padding_of(setup);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
     std::fill(g.begin(), g.end(), 0.0);
     std::vector<char> moves(n, 0); // rows that no worker touches keep weights and momentum
     std::fill_n(moves.begin(), arena, 1);
     for (std::uint32_t k = 0; k < setup.workers; ++k) {
-      for (std::uint64_t i = 0; i < arena; ++i) g[i] += gradient<double>(setup, k, step, i, w[i]);
+      for (std::uint64_t i = 0; i < arena; ++i)
+        if (!padding[i]) g[i] += gradient<double>(setup, k, step, i, w[i]);
       if (!setup.table_rows) continue;
       for (const std::uint64_t r : rows_touched(setup, k, step))
         for (std::uint64_t e = r * row; e < (r + 1) * row; ++e) {
@@ -402,6 +436,7 @@ std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k
   std::vector<std::vector<double>> w(setup.workers, initial_weights(setup));
   const std::uint64_t n = w[0].size();
   std::vector<std::vector<double>> v(setup.workers, std::vector<double>(n));
+  const std::vector<char> padding = padding_of(setup);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
     for (std::uint32_t r = 0; r < setup.workers; ++r) {
       const auto move = [&](std::uint64_t i, std::uint64_t element) {
@@ -409,7 +444,8 @@ std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k
                   setup.workers * gradient<double>(r, setup.workers, step, element, w[r][i]);
         w[r][i] -= setup.optimizer.lr * v[r][i];
       };
-      for (std::uint64_t i = 0; i < arena; ++i) move(i, i);
+      for (std::uint64_t i = 0; i < arena; ++i)
+        if (!padding[i]) move(i, i);
       if (!setup.table_rows) continue;
       for (const std::uint64_t touched : rows_touched(setup, r, step))
         for (std::uint64_t e = touched * row; e < (touched + 1) * row; ++e) move(arena + e, e);
@@ -426,6 +462,12 @@ std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k
 
 float initial_weight(std::uint64_t element) {
   return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
+}
+
+double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element) {
+  const double large = 1 + static_cast<double>(element / 16 % 4) / 4, sign = element / 2 % 2 ? -1 : 1;
+  const double mean = element % 16 ? sign * (0.0025 + 0.0005 * static_cast<double>(element % 3)) : large;
+  return mean * (1 + (w - (n - 1) / 2.0) / (2.0 * n)) / n; // the second factor's mean over the workers is 1
 }
 
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight) {

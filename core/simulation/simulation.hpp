@@ -33,6 +33,8 @@ struct simulation_setup {
   // How strongly each element of the arena is pulled to a target value; 0: not at all, gradients only fluctuate. The
   // targets of neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;
+  // The gradients are those of constant_gradient(), whatever the step and the weights; `pull` is ignored.
+  bool constant = false;
   std::int64_t table_rows = 0; // of a sparse table; 0: there is none
   std::int64_t table_row = 5;  // elements per row
   std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
@@ -44,6 +46,8 @@ struct simulation_setup {
 
 struct simulation_result {
   std::vector<std::vector<float>> weights; // final weights of the whole arena, by worker; empty with ghosts
+  // A checksum of the weights that each step of each worker computed with, by worker and step; empty with ghosts.
+  std::vector<std::vector<std::uint64_t>> checksums;
   // Rows of the table that differ from their initial values, by rank and row number: in the worker role and in the
   // server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
@@ -57,7 +61,7 @@ struct simulation_result {
 
 // Runs to the end. Throws std::runtime_error on a deadlock or after 100 million rounds, if weights change while a step
 // still reads them, or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
-// (plugin) if the strategy wrote outside of its buffers. Requires that plugins.find() loads.
+// (plugin) if the strategy wrote outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the
@@ -77,6 +81,13 @@ float initial_weight(std::uint64_t element);
 // Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
 // Ignores simulation_setup::pull.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
+// Returns worker `w` of `n`'s gradient with simulation_setup::constant, divided by `n`. Its sum over the workers is an
+// element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the negative for the
+// others. A step of 1/127 of the largest value rounds the small ones to 0.
+double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element);
+
+// Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.
+std::vector<char> padding_of(const simulation_setup& setup);
 
 // Returns the number of elements of the arena, padding included: each tensor takes a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);

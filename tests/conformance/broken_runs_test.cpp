@@ -148,13 +148,15 @@ TEST_CASE("a write outside of a buffer is found after warm-up, or after the last
 }
 
 TEST_CASE("regatta check finds a strategy whose own code writes outside of its buffers") {
-  for (const std::string where : {"behind", "before"}) {
+  for (const auto& [where, memory] : {std::pair<std::string, std::string>{"behind", "memory behind buffer 1 of"},
+                                      {"before", "memory before buffer 1 of"},
+                                      {"padding", "the padding behind the weights of a tensor"}}) {
     CAPTURE(where);
     const temporary_folder s;
     const outcome o = program(
         s, "check strategy/writes_outside --plugin-path " BROKEN_PLUGINS " --only drain --json --set where=" + where);
     CHECK(o.code == 1);
-    CHECK(o.out.find("memory " + where + " buffer 1 of strategy writes_outside was written") != std::string::npos);
+    CHECK(o.out.find(memory) != std::string::npos);
   }
 }
 
@@ -195,6 +197,25 @@ TEST_CASE("a synchronous strategy of several workers that sends nothing is refus
   CHECK(silent.err.find("a synchronous strategy of 2 workers sent nothing in all timed steps") != std::string::npos);
   CHECK(run("--set strategy.plugin=sends_nothing --set cluster.workers=1").code == 0);
   CHECK(run("--set strategy.plugin=none --set cluster.workers=2").code == 0);
+}
+
+TEST_CASE("a strategy that sends where talks() says no, or allocates in a step, is refused in check and run") {
+  for (const auto& [id, text] :
+       {std::pair<std::string, std::string>{"talks_to_none", "says that these ranks exchange no message"},
+        {"allocates_late", "alloc was called in a step"}}) {
+    CAPTURE(id);
+    const findings f = check("strategy/" + id, {"plan", "drain"});
+    CHECK(f.failed == names{"drain"});
+    CHECK(text_of(f.document).find(text) != std::string::npos);
+    fails("--set cluster.workers=2 --set strategy.plugin=" + id, 3, {text});
+  }
+}
+
+TEST_CASE("replicas of a lossy strategy must be identical") {
+  const broken_run differs = run("--set strategy.plugin=int8_differs --set cluster.workers=2");
+  CHECK(differs.code == 4);
+  CHECK(differs.err.find("the workers ended with different weights") != std::string::npos);
+  CHECK(run("--set strategy.plugin=int8_sound --set cluster.workers=2").code == 0);
 }
 
 TEST_CASE("a gradient that is not finite though the loss is, and a loss that never was") {

@@ -210,6 +210,19 @@ TEST_CASE("broken strategies, and a sound one") {
   finds("strategy/keeps_rows", {"rows"}, {"drain", "serial", "replicas"});
 }
 
+TEST_CASE("lossy strategies: error feedback and identical replicas are required, exact sums are not") {
+  const names all = {"plan", "drain", "replicas", "serial", "clip", "buckets", "mean", "trains", "deterministic"};
+  const findings sound = check("strategy/int8_sound", all, {"serial"});
+  CHECK(sound.failed.empty());
+  CHECK(text_of(sound.document).find("its sums are not exact (RG_PLAN_LOSSY)") != std::string::npos);
+  finds("strategy/int8_forgets", {"mean"}, {"drain", "replicas", "clip", "buckets", "deterministic"});
+  finds("strategy/int8_differs", {"replicas", "clip", "buckets", "mean"}, {"drain", "deterministic"});
+  finds("strategy/int8_unsaid", {"serial", "clip", "buckets"}, {"drain", "replicas", "deterministic"});
+  const findings exact = check("strategy/says_lossy", {"mean", "serial"}, {"serial"});
+  CHECK(exact.passed == names{"mean"});
+  CHECK(text_of(exact.document).find("its sums are exact here") != std::string::npos);
+}
+
 TEST_CASE("a test whose process ends says how") {
   const findings exits = check("model/exits", {"repeat"});
   CHECK(text_of(exits.document).find("its process exited with code 3") != std::string::npos);

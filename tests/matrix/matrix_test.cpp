@@ -482,7 +482,9 @@ TEST_CASE("none: worker 0 of several trains as one worker does on the same sampl
       s.workers = 4;
       const auto four = simulate(plugins(), s);
       double moved = 0;
+      const std::vector<char> padding = padding_of(s);
       for (std::size_t i = 0; i < one.weights[0].size(); ++i) {
+        if (padding[i]) continue;
         moved = std::max(moved, std::abs(static_cast<double>(one.weights[0][i]) - initial_weight(i)));
         REQUIRE(four.weights[0][i] == doctest::Approx(one.weights[0][i]).epsilon(1e-5));
       }

@@ -70,7 +70,8 @@ struct dgc {
       throw rg::error(RG_E_CONFIG,
                       "expected momentum in optimizer.momentum or in strategy.momentum, got both: keep one of them");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
+    plan.flags =
+        RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
     plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);
     plan.steady_from = steps_of(p.rampup_begin_step) + steps_of(p.rampup_step) * (p.sparsity.size() - 1);
     return plan;

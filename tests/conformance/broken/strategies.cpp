@@ -12,7 +12,7 @@ struct sound {
   static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false,
                         talks_one_way = false, looks_at_bytes = false, steps_back = false, drifts = false,
                         keeps_rows = false, sums_the_first = false, sends_short = false, says_so = false,
-                        vectors_only = false, refuses_clipping = false, asynchronous = false;
+                        vectors_only = false, refuses_clipping = false, asynchronous = false, says_lossy = false;
 };
 
 template <class Defect> struct star {
@@ -21,14 +21,14 @@ template <class Defect> struct star {
     if (Defect::refuses_clipping && cluster.flags & RG_HOST_DEFERRED)
       throw rg::error(RG_E_CONFIG, "there is no norm of all gradients here: set optimizer.clip_norm to 0");
     rg_plan plan{};
-    plan.flags =
-        (Defect::asynchronous ? 0 : RG_PLAN_SYNCHRONOUS) | RG_PLAN_ROWS | (Defect::says_so ? RG_PLAN_BYTES : 0);
+    plan.flags = (Defect::asynchronous ? 0 : RG_PLAN_SYNCHRONOUS) | RG_PLAN_ROWS |
+                 (Defect::says_so ? RG_PLAN_BYTES : 0) | (Defect::says_lossy ? RG_PLAN_LOSSY : 0);
     plan.lanes = 3;
     plan.period = Defect::steps_back ? 2 : 1; // then no test compares each step with one worker
     return plan;
   }
   static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) {
-    return a == 0 || (b == 0 && !Defect::talks_one_way);
+    return a < b || !Defect::talks_one_way; // the rows of tables go from each worker to each other one
   }
 
   star(rg::comm& c, const parameters&)
@@ -156,6 +156,9 @@ struct whenever : sound {
 struct each_alone : sound {
   static constexpr bool asynchronous = true, keeps_the_sum = true;
 };
+struct lossy_in_words : sound {
+  static constexpr bool says_lossy = true;
+};
 struct own_bytes : sound {
   static constexpr bool looks_at_bytes = true, says_so = true;
 };
@@ -177,5 +180,6 @@ RG_PLUGIN("broken_strategies", "1.0", rg::strategy<star<sound>>("sound", "nothin
           rg::strategy<star<no_clipping>>("refuses_clipping", "nothing wrong: cannot clip, and says so in plan()"),
           rg::strategy<star<whenever>>("asynchronous", "nothing wrong: promises no equal replicas"),
           rg::strategy<star<each_alone>>("trains_alone", "broken: sends, but only worker 0 uses what it gets"),
+          rg::strategy<star<lossy_in_words>>("says_lossy", "nothing wrong: says RG_PLAN_LOSSY, but its sums are exact"),
           rg::strategy<star<drift>>("drifts", "broken: another sum in every run"),
           rg::strategy<star<own_rows>>("keeps_rows", "broken: everybody updates the rows of tables by himself"))

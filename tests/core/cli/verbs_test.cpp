@@ -120,6 +120,11 @@ TEST_CASE("describe: what a strategy promises about weights and waiting") {
   CHECK(promises("async_ps", {"bound=4"}) == "at the end; when 4 steps ahead");
   CHECK(promises("local_sgd", {"k=8"}) == "at the end; once in 8 steps");
   CHECK(promises("geo_ps") == "not promised; never");
+  CHECK(promises("dgc") == "after every step; in every step");
+  for (const char* id : {"dgc", "sync_ps"}) {
+    const auto can = parsed(printed([&] { describe_verb({plugins}, std::string("strategy/") + id, true, {}); }));
+    CHECK(can.at("capabilities").at("lossy") == (std::string(id) == "dgc"));
+  }
   CHECK(has(printed([&] { describe_verb({plugins}, "strategy/async_ps", false, {"bound=4"}); }),
             "waits for the slowest    when 4 steps ahead"));
 }

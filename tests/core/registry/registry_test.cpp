@@ -4,9 +4,11 @@
 #include "base/failure.hpp"
 #include "registry/elf.hpp"
 #include "registry/registry.hpp"
+#include "registry/validate.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -333,4 +335,14 @@ TEST_CASE("names of kinds") {
   CHECK(kind_of("strategies") == kind::strategy);
   CHECK(kind_of("model") == kind::model);
   CHECK_FALSE(kind_of("modell"));
+}
+
+TEST_CASE("a plan that is lossy without being synchronous is refused") {
+  auto plan = rg::make_versioned<rg_plan>();
+  plan.lanes = 1;
+  plan.flags = RG_PLAN_LOSSY | RG_PLAN_SYNCHRONOUS;
+  CHECK_NOTHROW(regatta::validate(plan, true, "strategy x"));
+  plan.flags = RG_PLAN_LOSSY;
+  CHECK_THROWS_WITH(regatta::validate(plan, true, "strategy x"),
+                    doctest::Contains("RG_PLAN_LOSSY without RG_PLAN_SYNCHRONOUS"));
 }

@@ -54,7 +54,12 @@ enum {
   RG_PLAN_AGREES = 256,
   RG_PLAN_COLLECTIVES = 512, /* needs a transport that offers an all-reduce, of RG_F32 and RG_SUM */
   /* If there are several workers, needs several hosts with the same number of workers on each. */
-  RG_PLAN_EQUAL_HOSTS = 1024
+  RG_PLAN_EQUAL_HOSTS = 1024,
+  /* Only with RG_PLAN_SYNCHRONOUS: a step applies an approximation of the summed gradients, e.g. a compressed one. Over
+   * many steps the mean of what is applied must approach the mean sum: the strategy sends the error of a step in later
+   * ones (error feedback), or its errors average out (unbiased). Without this flag a synchronous step applies the sum
+   * itself, rounded as fp32, unless RG_PLAN_MOMENTUM or a period of several steps is declared. */
+  RG_PLAN_LOSSY = 2048
 };
 
 typedef struct rg_plan {
