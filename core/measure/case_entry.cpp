@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -87,23 +86,10 @@ json moved_entry(const std::vector<repeat_figures>& repeats) {
 json kernels_entry(const std::string& text) {
   if (text.empty()) return nullptr;
   json j = json::object();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(text)) {
     if (line.empty()) continue;
     const std::size_t colon = line.find(": ");
     j[one_line(line.substr(0, colon))] = colon == std::string::npos ? "" : one_line(line.substr(colon + 2));
-  }
-  return j;
-}
-
-// 0 means unknown and becomes null; the largest of the repeats counts.
-json memory_entry(const std::vector<repeat_figures>& repeats) {
-  json j = json::array();
-  for (std::size_t rank = 0; rank < repeats.front().run.memory_peak_bytes.size(); ++rank) {
-    std::uint64_t most = 0;
-    for (const repeat_figures& r : repeats)
-      if (rank < r.run.memory_peak_bytes.size()) most = std::max(most, r.run.memory_peak_bytes[rank]);
-    j.push_back(most == 0 ? json(nullptr) : json(most));
   }
   return j;
 }
@@ -140,20 +126,6 @@ json cpu_entry(const std::vector<repeat_figures>& repeats) {
       return run.cpu_seconds[rank];
     }))));
   return j;
-}
-
-// By rank; null if no rank has a GPU.
-json gpu_entry(const std::vector<repeat_figures>& repeats) {
-  json j = json::array();
-  bool any = false;
-  for (std::size_t rank = 0; rank < repeats.front().run.gpus.size(); ++rank) {
-    std::vector<gpu_figures> runs;
-    for (const repeat_figures& r : repeats)
-      if (rank < r.run.gpus.size() && r.run.gpus[rank]) runs.push_back(*r.run.gpus[rank]);
-    any = any || !runs.empty();
-    j.push_back(runs.empty() ? json(nullptr) : to_json(over_runs(runs)));
-  }
-  return any ? j : json(nullptr);
 }
 
 json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& repeats) {
@@ -214,9 +186,11 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
         {"server", median_of(&run_figures::server_received_bytes)}}},
   };
   entry["strategy"] = strategy_entry(repeats);
-  entry["memory_peak_bytes"] = memory_entry(repeats);
+  std::vector<const run_figures*> runs;
+  for (const repeat_figures& r : repeats) runs.push_back(&r.run);
+  entry["memory_peak_bytes"] = memory_entry(runs);
   entry["cpu_seconds"] = cpu_entry(repeats);
-  entry["gpu"] = gpu_entry(repeats);
+  entry["gpu"] = gpu_entry(runs);
   // Every repeat starts with the same weights and samples, so one curve represents all; but a repeat with a loss that
   // is not finite is preferred, so that it shows.
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
