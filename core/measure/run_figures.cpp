@@ -30,7 +30,7 @@ records_view workers_of(const std::vector<rank_record>& records) {
   records_view workers;
   for (const rank_record& r : records)
     if (r.worker >= 0) workers.push_back(&r);
-  std::sort(workers.begin(), workers.end(), [](auto* a, auto* b) { return a->worker < b->worker; });
+  std::ranges::sort(workers, {}, &rank_record::worker);
   if (workers.empty()) throw failure(exit_code::run, "no worker reported what it measured");
   for (const rank_record* w : workers) {
     if (w->steps.empty() || region_length(*w) <= 0)
@@ -245,14 +245,13 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
     return std::any_of(records.begin(), records.end(), [&](const rank_record& r) { return r.*member; });
   };
   if (any(&rank_record::weights_should_move)) f.weights_moved = any(&rank_record::weights_moved);
-  for (const rank_record& r : records) f.given_bytes += r.given_bytes;
-  std::vector<const rank_record*> by_rank;
-  by_rank.reserve(records.size());
+  records_view by_rank;
   for (const rank_record& r : records) by_rank.push_back(&r);
-  std::sort(by_rank.begin(), by_rank.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
+  std::ranges::sort(by_rank, {}, &rank_record::rank);
   for (const rank_record* r : by_rank) {
     f.memory_peak_bytes.push_back(r->memory_peak_bytes);
     f.cpu_seconds.push_back(r->cpu_seconds);
+    f.given_bytes += r->given_bytes;
     f.gpus.push_back(r->gpu);
     f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
     if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
