@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/rank_record.hpp"
 
+#include <array>
 #include <concepts>
 #include <fstream>
 #include <limits>
-#include <sstream>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -171,12 +172,9 @@ rank_record record_from_json(const json& j) {
 
 std::uint64_t memory_peak_bytes() {
   std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    std::uint64_t kib = 0;
-    std::istringstream words(line);
-    std::string key;
-    if (words >> key >> kib && key == "VmHWM:") return kib * 1024;
-  }
+  std::uint64_t kib = 0;
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:" && status >> kib) return kib * 1024;
   return 0;
 }
 
@@ -186,18 +184,13 @@ double process_cpu_seconds() {
 
 std::optional<cpu_ticks> read_cpu_ticks() {
   // user nice system idle iowait irq softirq steal; guest time, which follows, is already part of user.
-  constexpr int fields = 8;
+  std::array<std::uint64_t, 8> fields{};
   std::ifstream stat("/proc/stat");
   std::string cpu;
-  if (!(stat >> cpu) || cpu != "cpu") return std::nullopt;
-  cpu_ticks ticks;
-  for (int i = 0; i < fields; ++i) {
-    std::uint64_t value = 0;
-    if (!(stat >> value)) return std::nullopt;
-    ticks.total += value;
-    if (i == fields - 1) ticks.steal = value;
-  }
-  return ticks;
+  stat >> cpu;
+  for (std::uint64_t& field : fields) stat >> field;
+  if (!stat || cpu != "cpu") return std::nullopt;
+  return cpu_ticks{std::accumulate(fields.begin(), fields.end(), std::uint64_t{0}), fields.back()};
 }
 
 std::optional<double> steal_between(const std::optional<cpu_ticks>& from, const std::optional<cpu_ticks>& to) {
