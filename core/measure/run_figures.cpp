@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -237,13 +238,9 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   f.weights_hash = first.weights_hash;
   f.must_agree = first.agrees;
   f.counts_tokens = first.counts_tokens;
-  const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
-  if (hashed)
-    f.replicas_identical =
-        std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
-  const auto any = [&](bool rank_record::*member) {
-    return std::any_of(records.begin(), records.end(), [&](const rank_record& r) { return r.*member; });
-  };
+  if (std::ranges::none_of(workers, [](auto* w) { return w->weights_hash.empty(); }))
+    f.replicas_identical = std::ranges::all_of(workers, [&](auto* w) { return w->weights_hash == first.weights_hash; });
+  const auto any = [&](bool rank_record::*member) { return std::ranges::any_of(records, std::identity{}, member); };
   if (any(&rank_record::weights_should_move)) f.weights_moved = any(&rank_record::weights_moved);
   records_view by_rank;
   for (const rank_record& r : records) by_rank.push_back(&r);
