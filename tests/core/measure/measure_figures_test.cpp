@@ -260,7 +260,7 @@ TEST_CASE("a record with a member that is missing or of another type is refused,
     if (!value.is_number() && key != "bound" && key != "steal" && key != "metric_value") CHECK(refusal(j) != "none");
   }
   // Numbers that do not fit are not cut.
-  for (const nlohmann::json value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
+  for (const nlohmann::json& value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
     nlohmann::json j = good;
     j["samples"] = value;
     CHECK(refusal(j) == "\"samples\" has a value of the wrong type, number");
