@@ -2,12 +2,11 @@
  *
  * A model that counts: its batches hold numbers from 0 to 9, it counts their sum and the odd ones. Its loss is what it
  * is told that the global batch counts, its metric the mean of the numbers it evaluates on. */
-#include <string.h>
-
 #include <regatta/abi.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const int64_t numbers[] = {3}, weights[] = {4096};
 static const rg_input input = {.struct_size = sizeof(rg_input),
