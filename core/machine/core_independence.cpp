@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -14,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/clock.hpp>
 
 #include "base/cpu_mask.hpp"
 #include "machine/speed.hpp"
@@ -50,12 +50,6 @@ bool can_pin(const std::vector<int>& cpus) {
 // Does one unit of work of the given thread.
 using work = std::function<void(std::size_t thread)>;
 
-double cpu_seconds_of_this_thread() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
 struct sample {
   std::vector<double> rates; // units per second of each CPU
   bool disturbed = false;    // another process had one of the CPUs for a part of the time
@@ -71,7 +65,7 @@ sample measure(const std::vector<int>& cpus, std::size_t first_thread, const wor
       pin_this_thread(cpus[i]);
       for (++ready; ready < cpus.size();) std::this_thread::yield();
       const auto begin = steady::now();
-      const double cpu_begin = cpu_seconds_of_this_thread();
+      const std::int64_t cpu_begin = rg::thread_cpu_ns();
       seconds passed{0};
       double units = 0;
       do {
@@ -80,7 +74,7 @@ sample measure(const std::vector<int>& cpus, std::size_t first_thread, const wor
         passed = steady::now() - begin;
       } while (passed < window);
       rates[i] = units / passed.count();
-      shares[i] = (cpu_seconds_of_this_thread() - cpu_begin) / passed.count();
+      shares[i] = 1e-9 * static_cast<double>(rg::thread_cpu_ns() - cpu_begin) / passed.count();
     });
   for (std::thread& t : threads) t.join();
   return {rates, *std::min_element(shares.begin(), shares.end()) < undisturbed_share};

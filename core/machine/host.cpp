@@ -11,7 +11,6 @@
 
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -58,11 +57,6 @@ std::string cpu_name() {
   if (has.count("amx_tile")) extensions.push_back("AMX");
   if (!extensions.empty()) name += " (" + join(extensions) + ")";
   return name;
-}
-
-json cores() {
-  const std::vector<int> cpus = available_cpus();
-  return cpus.empty() ? json(nullptr) : json(cpus.size());
 }
 
 json memory_bytes() {
@@ -118,9 +112,10 @@ std::string compiler() {
 json describe_host(double cgroup_cpus) {
   utsname system{};
   uname(&system);
+  const std::size_t cores = available_cpus().size(); // 0: unknown
   return {{"name", text_or_null(system.nodename)},
           {"cpu", text_or_null(cpu_name())},
-          {"cores", cores()},
+          {"cores", cores ? json(cores) : json(nullptr)},
           {"memory_bytes", memory_bytes()},
           {"cgroup_cpus", std::isfinite(cgroup_cpus) ? json(cgroup_cpus) : json(nullptr)},
           {"governor", text_or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},

@@ -15,8 +15,15 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-double seconds_since(steady::time_point begin) {
-  return std::chrono::duration<double>(steady::now() - begin).count();
+// Calls work(i) `times` times. Returns the highest of their rates: `amount` over the seconds of one call.
+template <class Work> double best_rate(int times, double amount, const Work& work) {
+  double best = 0;
+  for (int i = 0; i < times; ++i) {
+    const auto begin = steady::now();
+    work(i);
+    best = std::max(best, amount / std::chrono::duration<double>(steady::now() - begin).count());
+  }
+  return best;
 }
 
 } // namespace
@@ -32,29 +39,18 @@ RG_SIMD float multiply_add(std::size_t rounds, float a, float b) {
 
 double measure_flops() {
   constexpr std::size_t rounds = 200'000;
-  double best = 0;
-  volatile float keep = 0;
-  for (int i = 0; i < 3; ++i) {
-    const auto begin = steady::now();
-    keep = multiply_add(rounds, 0.999f, 0.001f);
-    best = std::max(best, multiply_add_flops * rounds / seconds_since(begin));
-  }
-  (void)keep;
-  return best;
+  volatile float keep = 0; // keeps the compiler from removing the work
+  return best_rate(3, multiply_add_flops * rounds, [&](int) { keep = multiply_add(rounds, 0.999f, 0.001f); });
 }
 
 double measure_copy_rate() {
   // A copy takes about half a millisecond, so at least one of 20 is likely to run without interruption.
   constexpr std::size_t size = std::size_t{4} << 20;
   std::vector<char> from(size, 1), to(size, 2);
-  double best = 0;
-  for (int i = 0; i < 20; ++i) {
-    const auto begin = steady::now();
+  return best_rate(20, 2.0 * size, [&](int i) {
     std::memcpy(to.data(), from.data(), size);
-    best = std::max(best, 2.0 * size / seconds_since(begin));
     from[static_cast<std::size_t>(i)] = to[size - 1]; // keeps the compiler from removing the copies
-  }
-  return best;
+  });
 }
 
 } // namespace regatta

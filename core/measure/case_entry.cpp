@@ -2,8 +2,8 @@
 #include "measure/case_entry.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,11 +23,11 @@ using nlohmann::json;
 constexpr double spread_worth_a_warning = 0.05;
 constexpr double steal_worth_a_warning = 0.02;
 
-// Returns one number of every repeat; repeats without it are left out.
+// Returns one number of every repeat; repeats without it are left out. `get` is a member of run_figures, or a function.
 template <class Get> std::vector<double> over(const std::vector<repeat_figures>& repeats, Get get) {
   std::vector<double> values;
   for (const repeat_figures& r : repeats)
-    if (const std::optional<double> value = get(r)) values.push_back(*value);
+    if (const std::optional<double> value = std::invoke(get, r.run)) values.push_back(*value);
   return values;
 }
 
@@ -86,23 +86,10 @@ json moved_entry(const std::vector<repeat_figures>& repeats) {
 json kernels_entry(const std::string& text) {
   if (text.empty()) return nullptr;
   json j = json::object();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(text)) {
     if (line.empty()) continue;
     const std::size_t colon = line.find(": ");
     j[one_line(line.substr(0, colon))] = colon == std::string::npos ? "" : one_line(line.substr(colon + 2));
-  }
-  return j;
-}
-
-// 0 means unknown and becomes null; the largest of the repeats counts.
-json memory_entry(const std::vector<repeat_figures>& repeats) {
-  json j = json::array();
-  for (std::size_t rank = 0; rank < repeats.front().run.memory_peak_bytes.size(); ++rank) {
-    std::uint64_t most = 0;
-    for (const repeat_figures& r : repeats)
-      if (rank < r.run.memory_peak_bytes.size()) most = std::max(most, r.run.memory_peak_bytes[rank]);
-    j.push_back(most == 0 ? json(nullptr) : json(most));
   }
   return j;
 }
@@ -134,29 +121,16 @@ json strategy_entry(const std::vector<repeat_figures>& repeats) {
 json cpu_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   for (std::size_t rank = 0; rank < repeats.front().run.cpu_seconds.size(); ++rank)
-    j.push_back(or_null(median(over(repeats, [&](const repeat_figures& r) -> std::optional<double> {
-      if (rank >= r.run.cpu_seconds.size()) return std::nullopt;
-      return r.run.cpu_seconds[rank];
+    j.push_back(or_null(median(over(repeats, [&](const run_figures& run) -> std::optional<double> {
+      if (rank >= run.cpu_seconds.size()) return std::nullopt;
+      return run.cpu_seconds[rank];
     }))));
   return j;
 }
 
-// By rank; null if no rank has a GPU.
-json gpu_entry(const std::vector<repeat_figures>& repeats) {
-  json j = json::array();
-  bool any = false;
-  for (std::size_t rank = 0; rank < repeats.front().run.gpus.size(); ++rank) {
-    std::vector<gpu_figures> runs;
-    for (const repeat_figures& r : repeats)
-      if (rank < r.run.gpus.size() && r.run.gpus[rank]) runs.push_back(*r.run.gpus[rank]);
-    any = any || !runs.empty();
-    j.push_back(runs.empty() ? json(nullptr) : to_json(over_runs(runs)));
-  }
-  return any ? j : json(nullptr);
-}
-
 json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& repeats) {
   std::vector<std::string> warnings;
+  std::vector<double> baselines; // samples/s
   const auto add = [&](const std::string& text) {
     if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
   };
@@ -168,10 +142,10 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
       add(fmt::format("spread: samples/s of {} differ by more than {:g} % between repeats", of,
                       100 * spread_worth_a_warning));
   };
-  check_spread("the case", over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); }));
-  check_spread("its baseline", over(repeats, [](const auto& r) {
-                 return r.baseline ? std::optional(r.baseline->samples_per_second) : std::nullopt;
-               }));
+  for (const repeat_figures& r : repeats)
+    if (r.baseline) baselines.push_back(r.baseline->samples_per_second);
+  check_spread("the case", over(repeats, &run_figures::samples_per_second));
+  check_spread("its baseline", baselines);
   double steal = 0;
   for (const repeat_figures& r : repeats) {
     for (const std::string& w : r.run.warnings) add(w);
@@ -189,41 +163,41 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
                   const std::vector<repeat_figures>& repeats) {
   const auto median_of = [&](auto get) { return or_null(median(over(repeats, get))); };
   const run_figures& first = repeats.front().run;
-  const std::vector<double> rates =
-      over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); });
+  const std::vector<double> rates = over(repeats, &run_figures::samples_per_second);
   entry["samples_per_second"] = rate_entry(rates);
   // A model whose samples are sentences counts its tokens too; its unit decides whether throughput is in tokens.
   const std::string unit = first.counts_tokens ? "tokens" : facts.model.unit;
   const bool counted = unit == "tokens" || unit == "words";
-  const std::vector<double> units =
-      over(repeats, [&](const auto& r) { return counted ? r.run.units_per_second : std::optional<double>(); });
+  const auto units = counted ? over(repeats, &run_figures::units_per_second) : std::vector<double>();
   entry["throughput"] = {
       {"unit", one_line(unit) + "/s"}, {"scope", "global"}, {"median", or_null(median(units.empty() ? rates : units))}};
-  entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });
+  entry["batches_per_second"] = median_of(&run_figures::batches_per_second);
   entry["step_seconds"] = step_entry(repeats);
   entry["time"] = time_entry(repeats, rates);
-  entry["communication_total"] = median_of([](const auto& r) { return std::optional(r.run.communication_seconds); });
-  entry["server_update"] = median_of([](const auto& r) { return r.run.server_update_seconds; });
-  entry["drain_seconds"] = median_of([](const auto& r) { return std::optional(r.run.drain_seconds); });
+  entry["communication_total"] = median_of(&run_figures::communication_seconds);
+  entry["server_update"] = median_of(&run_figures::server_update_seconds);
+  entry["drain_seconds"] = median_of(&run_figures::drain_seconds);
   entry["bytes"] = {
       {"sent_per_step",
-       {{"worker", median_of([](const auto& r) { return r.run.worker_sent_bytes; })},
-        {"server", median_of([](const auto& r) { return r.run.server_sent_bytes; })}}},
+       {{"worker", median_of(&run_figures::worker_sent_bytes)},
+        {"server", median_of(&run_figures::server_sent_bytes)}}},
       {"received_per_step",
-       {{"worker", median_of([](const auto& r) { return r.run.worker_received_bytes; })},
-        {"server", median_of([](const auto& r) { return r.run.server_received_bytes; })}}},
+       {{"worker", median_of(&run_figures::worker_received_bytes)},
+        {"server", median_of(&run_figures::server_received_bytes)}}},
   };
   entry["strategy"] = strategy_entry(repeats);
-  entry["memory_peak_bytes"] = memory_entry(repeats);
+  std::vector<const run_figures*> runs;
+  for (const repeat_figures& r : repeats) runs.push_back(&r.run);
+  entry["memory_peak_bytes"] = memory_entry(runs);
   entry["cpu_seconds"] = cpu_entry(repeats);
-  entry["gpu"] = gpu_entry(repeats);
+  entry["gpu"] = gpu_entry(runs);
   // Every repeat starts with the same weights and samples, so one curve represents all; but a repeat with a loss that
   // is not finite is preferred, so that it shows.
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
   entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);
   if (first.metric_value)
     entry["metric"] = {{"name", one_line(first.metric)},
-                       {"value", median_of([](const auto& r) { return r.run.metric_value; })},
+                       {"value", median_of(&run_figures::metric_value)},
                        {"curve", metric_curve(first)}};
   entry["skipped_records"] = first.skipped_records;
   entry["replicas_identical"] = replicas_entry(config, facts, repeats);
@@ -231,9 +205,9 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   for (const auto& r : repeats)
     entry["weights_sha256"].push_back(r.run.weights_hash.empty() ? json() : json(r.run.weights_hash));
   entry["weights_moved"] = moved_entry(repeats);
-  entry["given_bytes"] = std::min_element(repeats.begin(), repeats.end(), [](const auto& a, const auto& b) {
-                           return a.run.given_bytes < b.run.given_bytes;
-                         })->run.given_bytes;
+  std::uint64_t given_bytes = first.given_bytes;
+  for (const auto& r : repeats) given_bytes = std::min(given_bytes, r.run.given_bytes);
+  entry["given_bytes"] = given_bytes;
   entry["kernels"] = kernels_entry(first.kernels);
   entry["repeats"] = repeats_entry(repeats);
 }
@@ -259,10 +233,6 @@ json entry_of(const case_config& config, const case_facts& facts) {
 }
 
 } // namespace
-
-json case_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
-  return case_entry(config, facts, "ok", "", repeats);
-}
 
 json case_entry(const case_config& config, const case_facts& facts, const std::string& status, const std::string& error,
                 const std::vector<repeat_figures>& repeats) {

@@ -3,7 +3,6 @@
 // Combines the repeats of one case into its entry under "results" in result.json.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,12 +15,9 @@
 
 namespace regatta {
 
-// [any] Returns the entry of a case all of whose repeats ran: its status is "ok". Requires at least one repeat.
-nlohmann::json case_entry(const case_config& config, const case_facts& facts,
-                          const std::vector<repeat_figures>& repeats);
-
-// [any] Returns the entry of a case that is not "ok": `status` is "failed", "skipped" or "partial" (which requires a
-// repeat). `error` says why. Repeats that ran still give figures; values that were not measured are null.
+// [any] Returns the entry of a case. `status` is "ok" if all of its repeats ran, else "failed", "skipped" or "partial";
+// "ok" and "partial" require a repeat. `error` says why the case is not "ok"; empty if it is. Repeats that ran always
+// give figures; values that were not measured are null.
 nlohmann::json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
                           const std::string& error, const std::vector<repeat_figures>& repeats = {});
 

@@ -32,10 +32,10 @@ constexpr gpu_member gpu_members[] = {
     {"temperature_celsius", &gpu_figures::temperature_celsius, false, true},
 };
 
-void take(std::optional<double>& to, double value) {
+void keep_known(std::optional<double>& to, double value) {
   if (!std::isnan(value)) to = value;
 }
-void take_highest(std::optional<double>& to, double value) {
+void keep_highest(std::optional<double>& to, double value) {
   if (!std::isnan(value) && !(to && *to > value)) to = value;
 }
 
@@ -52,11 +52,9 @@ json to_json(const gpu_figures& g) {
 
 gpu_figures gpu_from_json(const json& j) {
   gpu_figures g;
-  const auto is_known = [&](const char* key) { return !member<json>(j, key).is_null(); };
-  if (is_known("name")) g.name = member<std::string>(j, "name");
-  if (is_known("driver")) g.driver = member<std::string>(j, "driver");
-  for (const gpu_member& m : gpu_members)
-    if (is_known(m.name)) g.*m.value = member<double>(j, m.name);
+  g.name = member<std::optional<std::string>>(j, "name").value_or("");
+  g.driver = member<std::optional<std::string>>(j, "driver").value_or("");
+  for (const gpu_member& m : gpu_members) take(j, m.name, g.*m.value);
   return g;
 }
 
@@ -86,10 +84,10 @@ std::optional<double> sensor_readings::mean::get() const {
 void sensor_readings::keep(const rg_sensors& s) {
   extremes_.name = s.name;
   extremes_.driver = s.driver;
-  take(extremes_.memory_used_bytes, s.memory_used);
-  take(extremes_.memory_total_bytes, s.memory_total);
-  take_highest(extremes_.memory_peak_bytes, s.memory_used);
-  take_highest(extremes_.temperature_celsius, s.temperature);
+  keep_known(extremes_.memory_used_bytes, s.memory_used);
+  keep_known(extremes_.memory_total_bytes, s.memory_total);
+  keep_highest(extremes_.memory_peak_bytes, s.memory_used);
+  keep_highest(extremes_.temperature_celsius, s.temperature);
 }
 
 void sensor_readings::begin(const rg_sensors& s, std::int64_t now) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/rank_record.hpp"
 
+#include <array>
 #include <concepts>
-#include <ctime>
 #include <fstream>
 #include <limits>
-#include <sstream>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/clock.hpp>
 
 #include "base/json_members.hpp"
 
@@ -83,34 +84,30 @@ strategy_records records_from_json(const json& j) {
   return r;
 }
 
+// Returns the value of `name`, which is added if it is new. Allocates only then.
+template <class Map> typename Map::mapped_type& value_of(Map& map, std::string_view name) {
+  const auto at = map.find(name);
+  return at == map.end() ? map[std::string(name)] : at->second;
+}
+
 } // namespace
 
 void strategy_records::count(std::string_view name, std::int64_t value) {
-  auto at = counts.find(name);
-  if (at == counts.end()) at = counts.emplace(std::string(name), std::map<std::int64_t, std::uint64_t>{}).first;
-  ++at->second[value];
+  ++value_of(counts, name)[value];
 }
 
 void strategy_records::count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
-  auto at = by_step.find(name);
-  if (at == by_step.end()) {
-    at = by_step.emplace(std::string(name), std::vector<of_step>{}).first;
-    at->second.reserve(4096);
-  }
+  std::vector<of_step>& list = value_of(by_step, name);
+  if (list.empty()) list.reserve(4096);
   // The buckets of a step often have the same value, one after the other.
-  if (auto& list = at->second;
-      !list.empty() && list.back().worker == worker && list.back().step == step && list.back().value == value)
+  if (!list.empty() && list.back().worker == worker && list.back().step == step && list.back().value == value)
     ++list.back().times;
   else
     list.push_back({.worker = worker, .step = step, .times = 1, .value = value});
 }
 
 void strategy_records::add(std::string_view name, double amount) {
-  const auto at = sums.find(name);
-  if (at == sums.end())
-    sums.emplace(std::string(name), amount);
-  else
-    at->second += amount;
+  value_of(sums, name) += amount;
 }
 
 // All members but `steps`, `loss_sums`, `gpu` and `strategy`, which have another form in JSON.
@@ -175,35 +172,25 @@ rank_record record_from_json(const json& j) {
 
 std::uint64_t memory_peak_bytes() {
   std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    std::uint64_t kib = 0;
-    std::istringstream words(line);
-    std::string key;
-    if (words >> key >> kib && key == "VmHWM:") return kib * 1024;
-  }
+  std::uint64_t kib = 0;
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:" && status >> kib) return kib * 1024;
   return 0;
 }
 
 double process_cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  return 1e-9 * static_cast<double>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 std::optional<cpu_ticks> read_cpu_ticks() {
   // user nice system idle iowait irq softirq steal; guest time, which follows, is already part of user.
-  constexpr int fields = 8;
+  std::array<std::uint64_t, 8> fields{};
   std::ifstream stat("/proc/stat");
   std::string cpu;
-  if (!(stat >> cpu) || cpu != "cpu") return std::nullopt;
-  cpu_ticks ticks;
-  for (int i = 0; i < fields; ++i) {
-    std::uint64_t value = 0;
-    if (!(stat >> value)) return std::nullopt;
-    ticks.total += value;
-    if (i == fields - 1) ticks.steal = value;
-  }
-  return ticks;
+  stat >> cpu;
+  for (std::uint64_t& field : fields) stat >> field;
+  if (!stat || cpu != "cpu") return std::nullopt;
+  return cpu_ticks{std::accumulate(fields.begin(), fields.end(), std::uint64_t{0}), fields.back()};
 }
 
 std::optional<double> steal_between(const std::optional<cpu_ticks>& from, const std::optional<cpu_ticks>& to) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/run_entry.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -25,29 +27,12 @@ json steps_entry(const run_figures& run) {
   return {{"steps", numbers}, {"per_rank", seconds}};
 }
 
-// 0 means unknown and becomes null.
-json memory_entry(const run_figures& run) {
-  json j = json::array();
-  for (const std::uint64_t bytes : run.memory_peak_bytes) j.push_back(bytes == 0 ? json(nullptr) : json(bytes));
-  return j;
-}
-
 json strategy_entry(const strategy_records& strategy) {
   json j = json::object();
   for (const auto& [name, seen] : strategy.counts)
     for (const auto& [value, times] : seen) j[one_line(name)]["counts"][std::to_string(value)] = times;
   for (const auto& [name, sum] : strategy.sums) j[one_line(name)]["per_step"] = sum;
   return j.empty() ? json(nullptr) : j;
-}
-
-json gpus_entry(const run_figures& run) {
-  json j = json::array();
-  bool any = false;
-  for (const auto& gpu : run.gpus) {
-    j.push_back(gpu ? to_json(*gpu) : json(nullptr));
-    any = any || gpu;
-  }
-  return any ? j : json(nullptr);
 }
 
 } // namespace
@@ -77,6 +62,30 @@ json metric_curve(const run_figures& run) {
   return curve;
 }
 
+json memory_entry(const std::vector<const run_figures*>& runs) {
+  json j = json::array();
+  for (std::size_t rank = 0; rank < runs.front()->memory_peak_bytes.size(); ++rank) {
+    std::uint64_t most = 0; // 0: unknown
+    for (const run_figures* run : runs)
+      if (rank < run->memory_peak_bytes.size()) most = std::max(most, run->memory_peak_bytes[rank]);
+    j.push_back(most == 0 ? json(nullptr) : json(most));
+  }
+  return j;
+}
+
+json gpu_entry(const std::vector<const run_figures*>& runs) {
+  json j = json::array();
+  bool any = false;
+  for (std::size_t rank = 0; rank < runs.front()->gpus.size(); ++rank) {
+    std::vector<gpu_figures> gpus;
+    for (const run_figures* run : runs)
+      if (rank < run->gpus.size() && run->gpus[rank]) gpus.push_back(*run->gpus[rank]);
+    any = any || !gpus.empty();
+    j.push_back(gpus.empty() ? json(nullptr) : to_json(over_runs(gpus)));
+  }
+  return any ? j : json(nullptr);
+}
+
 json run_entry(const run_figures& run) {
   json time = json::object(), counted = json::array();
   for (const auto& [name, part] : time_part_names) time[name] = run.time.*part;
@@ -98,9 +107,9 @@ json run_entry(const run_figures& run) {
         {"received_per_step",
          {{"worker", or_null(run.worker_received_bytes)}, {"server", or_null(run.server_received_bytes)}}}}},
       {"strategy", strategy_entry(run.strategy)},
-      {"memory_peak_bytes", memory_entry(run)},
+      {"memory_peak_bytes", memory_entry({&run})},
       {"cpu_seconds", run.cpu_seconds},
-      {"gpu", gpus_entry(run)},
+      {"gpu", gpu_entry({&run})},
       {"steal", or_null(run.steal)},
       {"loss", loss_entry(run)},
       {"metric", run.metric_value

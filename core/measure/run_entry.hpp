@@ -22,6 +22,11 @@ nlohmann::json loss_entry(const run_figures& run);
 // Returns an array of {"step": completed steps, "value", "seconds"}, one per evaluation; empty if there was none.
 nlohmann::json metric_curve(const run_figures& run);
 
+// Return an array with an element for each rank: the largest memory_peak_bytes of the runs (null: unknown), and
+// over_runs() of the GPU's figures (null: no GPU; if no rank has one, null instead of the array). Require a run.
+nlohmann::json memory_entry(const std::vector<const run_figures*>& runs);
+nlohmann::json gpu_entry(const std::vector<const run_figures*>& runs);
+
 // Returns {"median", "min", "max"} of the values; null each if there is none.
 nlohmann::json spread_entry(const std::vector<double>& values);
 

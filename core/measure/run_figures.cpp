@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ records_view workers_of(const std::vector<rank_record>& records) {
   records_view workers;
   for (const rank_record& r : records)
     if (r.worker >= 0) workers.push_back(&r);
-  std::sort(workers.begin(), workers.end(), [](auto* a, auto* b) { return a->worker < b->worker; });
+  std::ranges::sort(workers, {}, &rank_record::worker);
   if (workers.empty()) throw failure(exit_code::run, "no worker reported what it measured");
   for (const rank_record* w : workers) {
     if (w->steps.empty() || region_length(*w) <= 0)
@@ -237,22 +238,17 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   f.weights_hash = first.weights_hash;
   f.must_agree = first.agrees;
   f.counts_tokens = first.counts_tokens;
-  const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
-  if (hashed)
-    f.replicas_identical =
-        std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
-  const auto any = [&](bool rank_record::*member) {
-    return std::any_of(records.begin(), records.end(), [&](const rank_record& r) { return r.*member; });
-  };
+  if (std::ranges::none_of(workers, [](auto* w) { return w->weights_hash.empty(); }))
+    f.replicas_identical = std::ranges::all_of(workers, [&](auto* w) { return w->weights_hash == first.weights_hash; });
+  const auto any = [&](bool rank_record::*member) { return std::ranges::any_of(records, std::identity{}, member); };
   if (any(&rank_record::weights_should_move)) f.weights_moved = any(&rank_record::weights_moved);
-  for (const rank_record& r : records) f.given_bytes += r.given_bytes;
-  std::vector<const rank_record*> by_rank;
-  by_rank.reserve(records.size());
+  records_view by_rank;
   for (const rank_record& r : records) by_rank.push_back(&r);
-  std::sort(by_rank.begin(), by_rank.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
+  std::ranges::sort(by_rank, {}, &rank_record::rank);
   for (const rank_record* r : by_rank) {
     f.memory_peak_bytes.push_back(r->memory_peak_bytes);
     f.cpu_seconds.push_back(r->cpu_seconds);
+    f.given_bytes += r->given_bytes;
     f.gpus.push_back(r->gpu);
     f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
     if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);

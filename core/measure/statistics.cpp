@@ -19,18 +19,13 @@ std::optional<double> quantile(std::vector<double> samples, double q) {
   return low + (position - static_cast<double>(below)) * (high - low);
 }
 
-std::optional<double> mean(const std::vector<double>& samples) {
-  if (samples.empty()) return std::nullopt;
-  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-}
-
 std::optional<double> variation(const std::vector<double>& samples) {
   if (samples.size() < 2) return std::nullopt;
-  const double m = *mean(samples);
-  if (m == 0) return std::nullopt;
+  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+  if (mean == 0) return std::nullopt;
   double squares = 0;
-  for (double x : samples) squares += (x - m) * (x - m);
-  return std::sqrt(squares / static_cast<double>(samples.size() - 1)) / m;
+  for (double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / static_cast<double>(samples.size() - 1)) / mean;
 }
 
 std::vector<std::size_t> middle(const std::vector<double>& samples) {

@@ -18,8 +18,6 @@ inline std::optional<double> median(std::vector<double> samples) {
   return quantile(std::move(samples), 0.5);
 }
 
-std::optional<double> mean(const std::vector<double>& samples);
-
 // Returns the coefficient of variation: sample standard deviation (n - 1) over the mean. Returns std::nullopt for fewer
 // than two samples, or if the mean is 0.
 std::optional<double> variation(const std::vector<double>& samples);

@@ -2,7 +2,6 @@
 #include "rank/batches.hpp"
 
 #include "base/failure.hpp"
-#include "data/source.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -32,16 +32,15 @@ strategy_host::read_function by_slice(const rg_arena& arena, const part_function
 
 // Reports the first element of a tensor's padding that is not 0.
 void require_zero_padding(const strategy_host& strategy, const char* of, const std::string& when,
-                          const std::function<void(const strategy_host::read_function&)>& show) {
+                          void (strategy_host::*read)(const strategy_host::read_function&) const) {
   const rg_arena& arena = strategy.arena();
-  show(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t first) {
+  (strategy.*read)(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t first) {
     const rg_tensor& t = arena.tensors[slice.tensor];
     const std::uint64_t used = rg::storage_of(t), from = std::max(used, first);
     for (std::uint64_t i = from; i < first + part.size(); ++i) {
       if (part[i - first] == 0) continue;
-      const bool at_once = i == used;
       std::string where = fmt::format("the padding behind the {} of tensor {}", of, t.name);
-      if (!at_once && &slice + 1 != arena.slices + arena.slice_count)
+      if (i != used && &slice + 1 != arena.slices + arena.slice_count)
         where += fmt::format(", before tensor {},", arena.tensors[(&slice + 1)->tensor].name);
       report_damage(when, where);
     }
@@ -82,10 +81,8 @@ void report_damage(const std::string& when, const std::string& what) {
 void require_no_damage(const strategy_host& strategy, const std::string& when) {
   if (const auto where = strategy.find_damage()) report_damage(when, *where);
   // Gradients first: an update carries a write behind a gradient into the weights, too.
-  require_zero_padding(strategy, "gradient", when,
-                       [&](const strategy_host::read_function& f) { strategy.read_gradients(f); });
-  require_zero_padding(strategy, "weights", when,
-                       [&](const strategy_host::read_function& f) { strategy.read_weights(f); });
+  require_zero_padding(strategy, "gradient", when, &strategy_host::read_gradients);
+  require_zero_padding(strategy, "weights", when, &strategy_host::read_weights);
 }
 
 bool require_finite_gradients(const strategy_host& strategy, const std::string& when) {

@@ -5,14 +5,12 @@
 #include "rank/server.hpp"
 #include "rank/session.hpp"
 #include "rank/worker.hpp"
+#include "registry/sha256.hpp"
 
-#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <openssl/evp.h>
-#include <regatta/plugin.hpp>
 #include <unistd.h>
 
 namespace regatta {
@@ -22,11 +20,8 @@ namespace {
 // number and weights. "" if the worker holds no weights, because the model has only sparse tables and servers hold
 // them.
 std::string hash_of_weights(strategy_host& strategy) {
-  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  bool good = hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
-  auto add = [&](const void* data, std::size_t bytes) {
-    good = good && EVP_DigestUpdate(hash.get(), data, bytes) == 1;
-  };
+  sha256 hash;
+  const auto add = [&](const void* data, std::size_t bytes) { hash.add({static_cast<const char*>(data), bytes}); };
   bool any = !strategy.weights().empty();
   strategy.read_weights([&](std::span<const float> some) { add(some.data(), some.size_bytes()); });
   for (std::uint32_t t = 0; t < strategy.tables().windows().size(); ++t) {
@@ -38,12 +33,7 @@ std::string hash_of_weights(strategy_host& strategy) {
       add(weights.data(), weights.size_bytes());
     });
   }
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  if (!good || !any || EVP_DigestFinal_ex(hash.get(), digest, &length) != 1) return "";
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
+  return any ? hash.hex() : "";
 }
 
 nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, std::unique_ptr<session>& open) {

@@ -4,10 +4,9 @@
 // time. It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
-#include <cerrno>
+#include <chrono>
 #include <cstdint>
-
-#include <time.h>
+#include <thread>
 
 #include <regatta/clock.hpp>
 
@@ -30,10 +29,7 @@ public:
     owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(rg::steady_ns() - since_));
     constexpr std::int64_t shortest = 500'000;
     if (owed_ >= shortest || (last && owed_ > 0)) {
-      const std::int64_t until = rg::steady_ns() + owed_;
-      const timespec t{until / 1'000'000'000, until % 1'000'000'000};
-      while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
-      }
+      std::this_thread::sleep_for(std::chrono::nanoseconds(owed_));
       owed_ = 0;
     }
     since_ = rg::steady_ns();

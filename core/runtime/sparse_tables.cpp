@@ -45,12 +45,8 @@ sparse_tables::sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_
     }
     tensors_.push_back(t);
     windows_.push_back(table);
-    auto rows = rg::make_versioned<rg_rows>();
-    rows.tensor = table.tensor;
-    rows_.push_back(rows);
-    auto view = rg::make_versioned<rg_table_rows>();
-    view.tensor = table.tensor;
-    batch_.push_back(view);
+    rows_.emplace_back(rg::make_versioned<rg_rows>()).tensor = table.tensor;
+    batch_.emplace_back(rg::make_versioned<rg_table_rows>()).tensor = table.tensor;
   }
   rows_at_.resize(windows_.size());
   for (auto& h : shards_) h.resize(windows_.size());

@@ -260,7 +260,7 @@ TEST_CASE("a record with a member that is missing or of another type is refused,
     if (!value.is_number() && key != "bound" && key != "steal" && key != "metric_value") CHECK(refusal(j) != "none");
   }
   // Numbers that do not fit are not cut.
-  for (const nlohmann::json value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
+  for (const nlohmann::json& value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
     nlohmann::json j = good;
     j["samples"] = value;
     CHECK(refusal(j) == "\"samples\" has a value of the wrong type, number");
@@ -341,7 +341,6 @@ TEST_CASE("order statistics") {
   CHECK(*quantile({1, 2, 3, 4, 5}, 0.1) == Approx(1.4)); // numpy.quantile([1, 2, 3, 4, 5], 0.1)
   CHECK(quantile({5, 1}, 1.0) == 5.0);
   CHECK(quantile({5, 1}, 0.0) == 1.0);
-  CHECK(mean({1, 2, 6}) == 3.0);
   CHECK_FALSE(variation({7}));
   CHECK(*variation({9, 10, 11}) == Approx(0.1)); // standard deviation with n - 1: exactly 1
   CHECK(middle({30, 10, 20}) == std::vector<std::size_t>{2});

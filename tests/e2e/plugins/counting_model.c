@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const int64_t numbers[] = {3}, weights[] = {4096};
 static const rg_input input = {.struct_size = sizeof(rg_input),
@@ -48,9 +49,9 @@ static rg_status describe(void* self, rg_model_info* info) {
   info->count_kinds = 2;
   return RG_OK;
 }
-static rg_status init(void* self, uint32_t t, const uint64_t* rows, uint64_t count, uint64_t seed, float* out) {
+static rg_status init(void* self, uint32_t t, const uint64_t* rows, uint64_t count, uint64_t seed, void* out) {
   (void)self, (void)t, (void)rows, (void)count, (void)seed;
-  for (int i = 0; i < 4096; ++i) out[i] = 0;
+  memset(out, 0, 4096 * sizeof(float));
   return RG_OK;
 }
 static rg_status bind(void* self, const rg_model_memory* memory) {
