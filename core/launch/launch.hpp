@@ -27,8 +27,8 @@ struct rank_plan {
 
 struct launch_plan {
   std::vector<rank_plan> ranks;
-  std::string address = "127.0.0.1";       // numeric, to listen on
-  std::string program;                     // path; empty: this program; its arguments: control/rank_arguments.hpp
+  std::string address = "127.0.0.1"; // numeric, to listen on
+  std::string program;               // path; empty: this program; its arguments: control/rank_arguments.hpp
   // A rank counts as dead if it sends nothing for `silence`, has not connected within `start`, or has been stopped by a
   // signal for `stopped`. That is a failure; after its result only a warning.
   std::chrono::milliseconds silence{3500};

@@ -11,11 +11,11 @@
 #include "measure/rank_record.hpp"
 #include "memory/regions.hpp"
 #include "registry/plugin_host.hpp"
+#include "runtime/collective_rules.hpp"
 #include "runtime/device_operations.hpp"
 #include "runtime/gradient_buckets.hpp"
 #include "runtime/operation_timers.hpp"
 #include "runtime/sparse_tables.hpp"
-#include "runtime/collective_rules.hpp"
 #include "runtime/transfers.hpp"
 #include "runtime/transport_instance.hpp"
 #include "runtime/weight_updates.hpp"
@@ -232,7 +232,7 @@ private:
   rg_strategy_host host_{};
   rg_collectives collectives_{}; // of the transport; null functions: it has none
   std::vector<collective_group> groups_;
-  void* self_ = nullptr;         // the strategy
+  void* self_ = nullptr; // the strategy
   bool created_ = false;
   enum class talk : char { unknown, yes, no };
   std::vector<talk> talks_; // by rank, from the first transfer with it on

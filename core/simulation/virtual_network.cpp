@@ -271,7 +271,8 @@ void virtual_network::write_results(const pending_collective& g) {
     case RG_OP_SCATTER: put(0, sources[c.root], rg::chunk_of(whole(c.root).count, c.counts, m, n)); break;
     case RG_OP_ALL_GATHER:
     case RG_OP_GATHER:
-      for (std::uint64_t k = 0; k < n; ++k) put(rg::chunk_of(c.target.count, c.counts, k, n).first, sources[k], whole(k));
+      for (std::uint64_t k = 0; k < n; ++k)
+        put(rg::chunk_of(c.target.count, c.counts, k, n).first, sources[k], whole(k));
       break;
     default: // RG_OP_ALL_TO_ALL; a barrier has no target
       for (std::uint64_t k = 0; k < n; ++k) {

@@ -87,8 +87,7 @@ private:
       const auto* const bytes = comm.template pointer<std::int8_t>(message_of(w));
       float scale = 0;
       std::memcpy(&scale, bytes, sizeof scale);
-      for (std::uint64_t i = 0; i < n; ++i)
-        g[i] += scale * static_cast<float>(bytes[scale_bytes + i]);
+      for (std::uint64_t i = 0; i < n; ++i) g[i] += scale * static_cast<float>(bytes[scale_bytes + i]);
     }
   }
 

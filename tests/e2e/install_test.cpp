@@ -49,8 +49,9 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   fs::rename(folder.path / "first", prefix);
   for (const char* file :
        {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
-        "lib/cmake/regatta/regatta-config.cmake", "lib/pkgconfig/regatta.pc", "include/regatta/ext/graph.h", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
-        "share/doc/regatta/index.md", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
+        "lib/cmake/regatta/regatta-config.cmake", "lib/pkgconfig/regatta.pc", "include/regatta/ext/graph.h",
+        "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE", "share/doc/regatta/index.md",
+        "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
     CAPTURE(file);
     CHECK(fs::exists(prefix / file));
   }

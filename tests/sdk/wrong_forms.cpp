@@ -20,12 +20,18 @@ struct strategy {
 #elif WRONG == 3
   void begin_step(int, int, int) {}
 #elif WRONG == 4
-  static bool talks(std::uint32_t, std::uint32_t) { return true; }
+  static bool talks(std::uint32_t, std::uint32_t) {
+    return true;
+  }
 #elif WRONG == 5
-  static int finish() { return 0; }
+  static int finish() {
+    return 0;
+  }
 #elif WRONG == 6
 private:
-  static rg::task<> serve() { co_return; }
+  static rg::task<> serve() {
+    co_return;
+  }
 #endif
 };
 
@@ -43,7 +49,9 @@ struct transport {
   static void close(std::uint64_t) {}
   static rg_counters counters() { return {}; }
 #if WRONG == 7
-  static int now() { return 0; }
+  static int now() {
+    return 0;
+  }
 #elif WRONG == 8
   static void remove(rg_region) {} // not noexcept
 #endif

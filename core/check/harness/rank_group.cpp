@@ -76,7 +76,7 @@ public:
   // All-gather of rank `me` among `members`, as rg_exchange. A part stays in its rank's state until all members have
   // read it.
   std::vector<endpoint::message> all_gather(std::uint32_t me, exchanges& mine, std::span<const std::uint32_t> members,
-                                          const endpoint::message& part) {
+                                            const endpoint::message& part) {
     rank_state& own = ranks_state_[me];
     require(std::ranges::find(members, me) != members.end() && members.back() < ranks_,
             "regatta.exchange/1: the members are not ranks of the run with this one among them");

@@ -132,9 +132,8 @@ void model_under_test::compile(const rg_model_setup& setup) {
     for (const component& other : subject_.plugins->components())
       if (other.kind == kind::executor && other.executor.memory & RG_MEMORY_HOST) candidates.push_back(&other);
   // As in a run: those of Regatta first, whatever lies on the plugin path.
-  std::stable_partition(candidates.begin(), candidates.end(), [own = built_in_folder()](const component* e) {
-    return e->file.parent_path() == own;
-  });
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [own = built_in_folder()](const component* e) { return e->file.parent_path() == own; });
   if (candidates.empty())
     throw skipped("there is no executor for host memory among the plugins; give its folder with --plugin-path");
   source_ = own_graph ? rg::detail::models::graph_entry<small_network>::source : c.graph;

@@ -127,7 +127,7 @@ template <class D> struct entry {
     return fenced(self, [&] { *ns = of(self).elapsed(from, to); });
   }
   static constexpr rg_device make_functions() {
-    rg_device f = {sizeof(rg_device), D::kind,     &open,   &close,  &allocate, &release,
+    rg_device f = {sizeof(rg_device), D::kind,       &open,   &close,  &allocate, &release,
                    &allocate_host,    &release_host, &copy,   &work,   &wait_for, &record,
                    &passed,           &wait,         &notify, nullptr, nullptr,   nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;

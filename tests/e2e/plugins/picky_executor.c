@@ -16,8 +16,7 @@ static rg_status describe(void* self, rg_model_info* info) {
   (void)self, (void)info;
   return RG_E_PLUGIN;
 }
-static rg_status init(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed,
-                      void* out) {
+static rg_status init(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, void* out) {
   (void)self, (void)tensor, (void)rows, (void)row_count, (void)seed, (void)out;
   return RG_E_PLUGIN;
 }
