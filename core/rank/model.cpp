@@ -178,6 +178,10 @@ std::string model_instance::kernels() const {
   return text ? text : "";
 }
 
+void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) {
+  check_status(functions_.init(self_, tensor, nullptr, 0, seed, out), "init");
+}
+
 void model_instance::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out) {
   if (rows.empty()) return; // its data() may be null, which stands for the whole tensor
   check_status(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");

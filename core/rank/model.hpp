@@ -69,9 +69,10 @@ public:
   // Elements in the outputs of all nodes, per sample; 0 for a model that is no graph.
   std::uint64_t node_elements() const { return node_elements_; }
   bool has_tables() const; // sparse ones
-  // Writes the initial weights of a tensor in the model's layout (rg::storage_of elements) to `out` in host memory; of a
-  // sparse table those of `rows`, one after the other. Without rows it writes the whole tensor. They depend only on `seed`. Throws failure. [any], one
+  // Writes the initial weights of a tensor in the model's layout (rg::storage_of elements) to `out` in host memory, or
+  // those of some rows of a sparse table, one after the other. They depend only on `seed`. Throws failure. [any], one
   // thread at a time for each instance.
+  void init(std::uint32_t tensor, std::uint64_t seed, float* out);
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 
 private:

@@ -42,7 +42,7 @@ void model_memory::bind(strategy_host& strategy, std::uint32_t kind, control_cli
     }
     if (!weights[i]) continue;
     if (device_) start.assign(count, 0.0f);
-    model_.init(static_cast<std::uint32_t>(i), {}, seed_, device_ ? start.data() : weights[i]);
+    model_.init(static_cast<std::uint32_t>(i), seed_, device_ ? start.data() : weights[i]);
     if (device_) device_->write(weights[i], start.data(), count * sizeof(float));
   }
   auto memory = rg::make_versioned<rg_model_memory>();
@@ -64,7 +64,7 @@ void model_memory::initialise(const rg_arena& arena, std::uint64_t first, std::u
     if (from >= to) continue;
     if (initialised_tensor_ != s.tensor) {
       initialised_.assign(s.count, 0.0f);
-      model_.init(s.tensor, {}, seed_, initialised_.data());
+      model_.init(s.tensor, seed_, initialised_.data());
       initialised_tensor_ = s.tensor;
     }
     std::memcpy(out + (from - first), initialised_.data() + (from - s.first), (to - from) * sizeof(float));
