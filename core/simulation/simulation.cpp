@@ -68,7 +68,8 @@ class simulated_rank {
 public:
   simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
                  const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank)
-      : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank), padding_(padding_of(setup)) {
+      : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank),
+        padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)) {
     strategy_host_setup x{};
     x.strategy = &strategy.strategy;
     x.values = values;
@@ -266,7 +267,7 @@ private:
   virtual_network& network_;
   rg_cluster cluster_;
   std::uint32_t rank_;
-  std::vector<char> padding_;
+  std::vector<char> padding_; // by element of the arena; empty with ghosts
   plugin_host host_;
   std::unique_ptr<strategy_host> strategy_;
   phase phase_ = phase::beginning;
