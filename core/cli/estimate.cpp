@@ -28,6 +28,7 @@ constexpr double gpu_short_flops = 150e12;       // in bf16 and fp16; an assumpt
 constexpr double timing_steps = 10;              // timing all kernels takes as long as the GEMMs of this many steps
 constexpr double process_seconds = 0.1;          // CPU time of a process from exec to the first step, and for its end
 constexpr double parameter_seconds = 12e-9;      // to initialise one parameter
+constexpr double producer_seconds = 0.7;         // until a data.producer has sent the first batches
 constexpr double pair_seconds = 0.5e-3;          // to connect two ranks, CPU time of both together
 constexpr double step_seconds = 100e-6;          // of the engine, for each step
 constexpr double peer_seconds = 40e-6;           // for each step and each rank that a rank talks to
@@ -135,11 +136,13 @@ struct data_cost {
   double open = 0;      // CPU seconds of a worker before its first step
   double sample = 0;    // CPU seconds for each sample
   double evaluated = 0; // samples of one evaluation, all workers together
+  double producer = 0;  // CPU seconds and elapsed seconds of data.producer before the first step
 };
 
 data_cost data_of(const case_config& c) {
   const data_config& d = c.data;
   const auto format = formats.find(d.format);
+  if (!d.producer.empty()) return {.producer = producer_seconds};
   if (d.sample_source() != "dataset" || format == formats.end()) return {};
   const format_cost& f = format->second;
   data_cost cost;
@@ -205,9 +208,10 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& facts, cons
   time_estimate out;
   const double timed =
       c.measure.seconds > 0 ? c.measure.seconds + static_cast<double>(run.job.warmup) * step : steps * step;
-  out.seconds = start + data.open + std::max(0.0, starts - all_at_once * (start + data.open)) / machine.cores + timed +
+  out.seconds = start + data.open + data.producer +
+                std::max(0.0, starts - all_at_once * (start + data.open)) / machine.cores + timed +
                 evaluation / workers_at_once;
-  out.cpu_seconds = starts + (step > 0 ? timed / step : 0) * cpu + evaluation;
+  out.cpu_seconds = starts + data.producer + (step > 0 ? timed / step : 0) * cpu + evaluation;
   return out;
 }
 
