@@ -76,6 +76,12 @@ TEST_CASE("the start of many ranks is counted") {
   CHECK(j.at("cases").at(1).at("ranks") == 40);
 }
 
+TEST_CASE("the start of a data producer is counted") {
+  const std::string stream = "--set measure.steps=1 --set data.source=stream --set data.endpoint=tcp://127.0.0.1:5599 ";
+  const json without = estimated(stream), with = estimated(stream + "--set data.producer=feed");
+  CHECK(seconds(with, 0) - seconds(without, 0) == doctest::Approx(0.7).epsilon(0.1)); // two measurements of the machine
+}
+
 TEST_CASE("a baseline, a control and the timing of kernels are counted once for all that share them") {
   const json j = estimated("--set measure.baseline=true --set measure.repeats=3 --set train.kernels=timed "
                            "--sweep strategy.plugin=allreduce,sync_ps,none");
