@@ -80,15 +80,11 @@ int report_to_coordinator(control_client& control, const std::function<nlohmann:
   try {
     control.result(work());
     return 0;
-  } catch (const peer_failure& e) {
-    control.failed(e.what(), static_cast<int>(e.code()), blame::peer);
-    return static_cast<int>(e.code());
-  } catch (const failure& e) {
-    control.failed(e.what(), static_cast<int>(e.code()));
-    return static_cast<int>(e.code());
   } catch (const std::exception& e) {
-    control.failed(e.what(), static_cast<int>(exit_code::run));
-    return static_cast<int>(exit_code::run);
+    const auto* const known = dynamic_cast<const failure*>(&e);
+    const int code = static_cast<int>(known ? known->code() : exit_code::run);
+    control.failed(e.what(), code, dynamic_cast<const peer_failure*>(&e) ? blame::peer : blame::own);
+    return code;
   }
 }
 

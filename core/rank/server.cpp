@@ -81,7 +81,7 @@ rank_record run_server(session& s) {
   try {
     const waiting_scope waits(s.control.status(), waiting::peers);
     while (!strategy.done(strategy_host::serve) || phase.load() < ended) {
-      s.report().poll(strategy, s.job.spin_ns);
+      s.poll(s.job.spin_ns);
       if (phase.load() == lost) break;
       if (phase.load() == begin_requested) {
         region.begin(record);
@@ -101,7 +101,7 @@ rank_record run_server(session& s) {
   if (error) std::rethrow_exception(error);
   if (control_error) std::rethrow_exception(control_error);
   region.copy_records_of_steps(record);
-  for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) s.report().poll(strategy, 0);
+  for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) s.poll(0);
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
   strategy.require_success();
   require_no_damage(strategy, "after the last step");

@@ -57,6 +57,8 @@ public:
   // [loop] Returns the transport's counters since open().
   rg_counters counters() { return transport_.counters(); }
   state_report& report() { return report_; }
+  // [loop] Calls state_report::poll() for the strategy.
+  void poll(std::uint64_t spin_ns) { report_.poll(*strategy_host_, spin_ns); }
   // [any] Makes strategy_host::poll() return. Does nothing before the transport exists.
   void wake() { transport_.wake(); }
   // As model_memory::average_states().

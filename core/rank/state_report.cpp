@@ -2,6 +2,7 @@
 #include "rank/state_report.hpp"
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,11 +24,8 @@ constexpr auto answer_limit = 150ms;
 constexpr std::size_t most_listed = 12; // there may be thousands
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
-    text += fmt::format("{}{}", i ? ", " : "", names[i]);
-  if (names.size() > most_listed) text += fmt::format(" and {} more", names.size() - most_listed);
-  return text;
+  if (names.size() <= most_listed) return join(names);
+  return fmt::format("{} and {} more", join({names.begin(), names.begin() + most_listed}), names.size() - most_listed);
 }
 
 std::string in_words(const transfers::open_operation& o) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/strategy_loop.hpp"
 
+#include "rank/rank.hpp"
+
+#include <nlohmann/json.hpp>
 #include <pthread.h>
 #include <regatta/clock.hpp>
 
 namespace regatta {
 
-strategy_loop::strategy_loop(strategy_host& strategy, control_client& control, state_report& report,
-                             std::function<void()> wake, std::uint64_t spin_ns,
-                             std::function<void(std::exception_ptr)> on_failure)
-    : strategy_(strategy), control_(control), report_(report), wake_(std::move(wake)),
-      on_failure_(std::move(on_failure)), spin_ns_(spin_ns), thread_([this] { thread(); }) {}
+strategy_loop::strategy_loop(session& s) : session_(s), strategy_(s.strategy()), thread_([this] { thread(); }) {}
 
 strategy_loop::~strategy_loop() {
   {
@@ -19,7 +18,7 @@ strategy_loop::~strategy_loop() {
     yield_ = true;
   }
   changed_.notify_all();
-  wake_();
+  session_.wake();
   thread_.join();
 }
 
@@ -31,10 +30,11 @@ void strategy_loop::thread() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      while (!yield_.load(std::memory_order_acquire)) report_.poll(strategy_, 0);
+      while (!yield_.load(std::memory_order_acquire)) session_.poll(0);
     } catch (...) {
       error = std::current_exception();
-      if (on_failure_) on_failure_(error);
+      // Report at once: the compute thread may be waiting for ranks that wait for this one.
+      report_to_coordinator(session_.control, [&]() -> nlohmann::json { std::rethrow_exception(error); });
     }
     lock.lock();
     error_ = error;
@@ -55,7 +55,7 @@ void strategy_loop::hand_over() {
 void strategy_loop::acquire() {
   if (!handed_over_) return;
   yield_.store(true, std::memory_order_release);
-  wake_();
+  session_.wake();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !runs_; });
   yield_.store(false, std::memory_order_relaxed);
@@ -76,15 +76,15 @@ void strategy_loop::gradients_ready(std::uint64_t end, rg_fence fence) {
   // The last bucket ends the backward pass, and then this thread runs the strategy itself.
   if (complete_buckets_ == before || complete_buckets_ == ends.size()) return;
   if (handed_over_)
-    wake_();
+    session_.wake();
   else
     hand_over();
 }
 
 void strategy_loop::run_until(const std::function<bool()>& done) {
   acquire();
-  const waiting_scope waits(control_.status(), waiting::peers);
-  while (!done()) report_.poll(strategy_, spin_ns_);
+  const waiting_scope waits(session_.control.status(), waiting::peers);
+  while (!done()) session_.poll(session_.job.spin_ns);
 }
 
 std::uint64_t strategy_loop::thread_cpu_ns() const {

@@ -6,8 +6,7 @@
 // example). A thread holds the strategy while it alone may call the strategy's [loop] functions.
 #pragma once
 
-#include "rank/state_report.hpp"
-#include "runtime/strategy_host.hpp"
+#include "rank/session.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -20,13 +19,11 @@ namespace regatta {
 
 class strategy_loop {
 public:
-  // Starts the second thread. `strategy`, `control` and `report` must outlive this object. `wake` makes
-  // strategy_host::poll() return; called [compute]. run_until() spins for the first `spin_ns` nanoseconds of
-  // each wait; the second thread never spins, because it shares a core with the computation.
-  // `on_failure` is called on the second thread as soon as that thread fails, also if the case is aborted, and must not
-  // throw; the next acquire() or run_until() throws the failure again.
-  strategy_loop(strategy_host& strategy, control_client& control, state_report& report, std::function<void()> wake,
-                std::uint64_t spin_ns, std::function<void(std::exception_ptr)> on_failure = {});
+  // Starts the second thread. `s` is open and outlives this object. run_until() spins for the first rank_job::spin_ns of
+  // each wait; the second thread never spins, because it shares a core with the computation. A failure of the second
+  // thread, also because the case is aborted, is reported to the coordinator at once; the next acquire() or run_until()
+  // throws it again.
+  explicit strategy_loop(session& s);
   // [compute] Ends the second thread after its round and waits for it, whichever thread holds the strategy. A failure
   // that acquire() has not thrown is dropped.
   ~strategy_loop();
@@ -45,8 +42,7 @@ public:
   // before [loop] functions.
   void gradients_ready(std::uint64_t end, rg_fence fence);
   // Calls acquire(), then runs rounds of the strategy until `done`, called on this thread before each round, returns
-  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and state_report::poll()
-  // do.
+  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and session::poll() do.
   void run_until(const std::function<bool()>& done);
   // Returns the CPU time of the second thread since its start, in nanoseconds; 0 if it is not available.
   std::uint64_t thread_cpu_ns() const;
@@ -55,12 +51,8 @@ private:
   void hand_over();
   void thread();
 
+  session& session_;
   strategy_host& strategy_;
-  control_client& control_;
-  state_report& report_;
-  std::function<void()> wake_;
-  std::function<void(std::exception_ptr)> on_failure_;
-  std::uint64_t spin_ns_;
   bool handed_over_ = false;         // [compute]
   std::size_t complete_buckets_ = 0; // [compute] complete buckets of this step
   std::mutex mutex_;

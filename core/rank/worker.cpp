@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "data/source.hpp"
+#include "measure/statistics.hpp"
 #include "rank/batches.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/inspection.hpp"
@@ -70,20 +71,14 @@ private:
   model_hooks hooks_;
   pending_losses losses_;
   timed_region region_;
-  std::vector<std::int64_t> warm_up_ns_; // of the warm-up steps
-  std::uint64_t weights_at_start_ = 0;   // checksum
-  std::int64_t loop_cpu_at_start_ = 0;   // CPU time of the second thread when the timed region began
+  std::vector<double> warm_up_ns_;     // of the warm-up steps
+  std::uint64_t weights_at_start_ = 0; // checksum
+  std::int64_t loop_cpu_at_start_ = 0; // CPU time of the second thread when the timed region began
 };
 
 worker::worker(session& s)
-    : session_(s), strategy_(s.strategy()), sparse_(s.model().has_tables()),
-      loop_(
-          s.strategy(), s.control, s.report(), [&s] { s.wake(); }, s.job.spin_ns,
-          // Report at once: the compute thread may be waiting for ranks that wait for this one
-          [&s](const std::exception_ptr& e) {
-            report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
-          }),
-      batches_(s), rows_(s.model(), s.strategy().tables()), times_(s.strategy(), s.device()), hooks_(s, loop_, times_),
+    : session_(s), strategy_(s.strategy()), sparse_(s.model().has_tables()), loop_(s), batches_(s),
+      rows_(s.model(), s.strategy().tables()), times_(s.strategy(), s.device()), hooks_(s, loop_, times_),
       losses_(s, loop_, record_), region_(s) {
   if (evaluation::wanted(s)) evaluation_.emplace(s);
 }
@@ -205,7 +200,7 @@ void worker::warm_up() {
     step_time t = step(n);
     // for an evaluation, and so that no work of the last warm-up step falls into the region
     complete_step(t);
-    warm_up_ns_.push_back(t.end - t.begin);
+    warm_up_ns_.push_back(static_cast<double>(t.end - t.begin));
     evaluate_if_due(n + 1);
   }
   if (steps) inspect("after warm-up", steps);
@@ -244,11 +239,7 @@ std::uint64_t worker::steps_to_time() {
   if (session_.cluster.worker == 0) {
     std::uint64_t steps = session_.job.steps;
     if (!steps) {
-      std::nth_element(warm_up_ns_.begin(), warm_up_ns_.begin() + static_cast<std::ptrdiff_t>(warm_up_ns_.size() / 2),
-                       warm_up_ns_.end());
-      const double pace = warm_up_ns_.empty()
-                              ? 1e9
-                              : static_cast<double>(std::max<std::int64_t>(warm_up_ns_[warm_up_ns_.size() / 2], 1));
+      const double pace = std::max(median(warm_up_ns_).value_or(1e9), 1.0);
       steps = static_cast<std::uint64_t>(std::ceil(session_.job.config.measure.seconds * 1e9 / pace));
     }
     const std::uint64_t period = session_.job.period;
