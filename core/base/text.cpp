@@ -95,12 +95,14 @@ std::size_t utf8_sequence(std::string_view text) {
 
 namespace {
 
-// Returns whether a terminal executes this valid sequence instead of showing it.
+// Returns whether a terminal executes this valid sequence instead of showing it, or XML does not allow it.
 bool is_control(std::string_view sequence) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
   if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
   if (sequence.size() == 2) return (byte(0) == 0xc2 && byte(1) < 0xa0) || sequence == "\xd8\x9c"; // C1; U+061C
-  if (sequence.size() != 3 || byte(0) != 0xe2) return false;
+  if (sequence.size() != 3) return false;
+  if (byte(0) == 0xef) return byte(1) == 0xbf && byte(2) >= 0xbe; // U+FFFE, U+FFFF
+  if (byte(0) != 0xe2) return false;
   if (byte(1) == 0x80) return (byte(2) >= 0x8e && byte(2) <= 0x8f) || (byte(2) >= 0xa8 && byte(2) <= 0xae); // U+200E,
   return byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9; // U+200F, U+2028 to U+202E; U+2066 to U+2069
 }

@@ -36,8 +36,8 @@ std::vector<std::string> lines_of(std::string_view text);
 std::size_t utf8_sequence(std::string_view text);
 
 // Returns foreign text made safe for a terminal. Replaces by a space: each control character (C0 with newline and tab,
-// DEL, C1), each Unicode line or paragraph separator, each character that changes the direction of text, and each byte
-// that is not valid UTF-8. Keeps the rest.
+// DEL, C1), each Unicode line or paragraph separator, each character that changes the direction of text, U+FFFE and
+// U+FFFF, which XML forbids, and each byte that is not valid UTF-8. Keeps the rest.
 std::string cleaned(std::string_view text);
 
 // Returns cleaned(text) without spaces at both ends, as a part of one line.

@@ -131,11 +131,12 @@ std::string title_of(const subject& s) {
 
 // Returns the command that runs this test again in one process, for a debugger.
 std::string rerun_command(const check_options& o, const subject& s, const test& t) {
-  std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
-  if (s.launcher_ranks) line = fmt::format("{} {} {}", s.tested->launcher, s.launcher_ranks, line);
-  for (const std::string& set : o.set) line += fmt::format(" --set '{}'", set);
-  for (const std::string& path : o.plugin_path) line += fmt::format(" --plugin-path {}", path);
-  return line + " --in-process";
+  std::vector<std::string> words = {"regatta", "check", o.target, "--only", t.name, "--seed", fmt::to_string(s.seed)};
+  for (const std::string& set : o.set) words.insert(words.end(), {"--set", set});
+  for (const std::string& path : o.plugin_path) words.insert(words.end(), {"--plugin-path", path});
+  words.emplace_back("--in-process");
+  const std::string line = command_line(words);
+  return s.launcher_ranks ? fmt::format("{} {} {}", s.tested->launcher, s.launcher_ranks, line) : line;
 }
 
 int list(const target& t, const check_options& o) {

@@ -43,6 +43,7 @@ TEST_CASE("nothing of foreign text moves a terminal") {
   CHECK(cleaned("\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c\xe2\x80\xa8") == "    "); // marks; line separator
   CHECK(cleaned("a\x9b"
                 "2Jb\xff\xc0\xaf\xed\xa0\x80") == "a 2Jb      "); // no UTF-8: one space a byte
+  CHECK(cleaned("a\xef\xbf\xbe\xef\xbf\xbf") == "a  ");           // U+FFFE, U+FFFF
   const std::string fine =
       "d\xc3\xa9j\xc3\xa0 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80 \xe2\x80\x93 \xe2\x81\xa5 \xc2\xa0";
   CHECK(cleaned(fine) == fine);
