@@ -25,8 +25,8 @@ void generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t sampl
 // throw failure (run) if they cannot write.
 
 // imagenet: for each class a folder of JPEG files in train, with `images` images, and one in test, with a fifth as
-// many, at least one. Images are `side` pixels high and up to half as wide again. A class has one colour and stripes of one
-// direction. Throws failure (usage) if this build has no JPEG encoder.
+// many, at least one. Images are `side` pixels high and up to half as wide again. A class has one colour and stripes of
+// one direction. Throws failure (usage) if this build has no JPEG encoder.
 void generate_imagenet_like(const std::filesystem::path& dir, std::uint32_t classes, std::uint32_t images,
                             std::uint32_t side, std::uint64_t seed);
 // criteo: train.tsv with `lines` lines, and test.tsv. The probability of a click is a logistic function of a weighted
