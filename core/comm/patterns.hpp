@@ -27,8 +27,8 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
 // Returns the algorithms of an operation: "native" is the transport's own collective, the others send messages. Empty:
 // the operation has only one algorithm.
 std::vector<std::string> algorithms_of(const std::string& op);
-// Returns true if the instance `transport` has the collective `op`, one of allreduce, reducescatter, allgather, alltoall
-// and broadcast.
+// Returns true if the instance `transport` has the collective `op`, one of allreduce, reducescatter, allgather,
+// alltoall and broadcast.
 bool has_native(const rg_collectives& c, void* transport, const std::string& op);
 
 // Returns true if rank `r` of `ranks` sends or receives in this operation. Only the last of an odd number of ranks does
@@ -43,7 +43,8 @@ bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 //   alltoall       (n - 1) / n: a rank keeps 1/n of its buffer and sends the rest
 //   broadcast      1: every rank except the root receives the whole buffer
 //   send           1
-//   push_pull      2: a worker sends and receives the buffer; its server moves more
+//   push_pull      2: the buffer that a worker sends and the one that it receives are both counted, but not the bytes
+//                  of its server, which moves more
 double bus_factor(const std::string& op, std::uint32_t ranks);
 
 // The check of results. Before a checked iteration each rank calls fill() on the elements that the operation uses;

@@ -24,17 +24,17 @@ void generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t sampl
 // these names. Equal arguments give equal files; train and test are different samples of the same distribution. All
 // throw failure (run) if they cannot write.
 
-// imagenet: a folder of JPEG files for each class, with `images` images in train. Images are `side` pixels high and
-// up to half as wide again. A class has one colour and stripes of one direction. Throws failure (usage) if this build
-// has no JPEG encoder.
+// imagenet: for each class a folder of JPEG files in train, with `images` images, and one in test, with a fifth as
+// many, at least one. Images are `side` pixels high and up to half as wide again. A class has one colour and stripes of
+// one direction. Throws failure (usage) if this build has no JPEG encoder.
 void generate_imagenet_like(const std::filesystem::path& dir, std::uint32_t classes, std::uint32_t images,
                             std::uint32_t side, std::uint64_t seed);
 // criteo: train.tsv with `lines` lines, and test.tsv. The probability of a click is a logistic function of a weighted
 // sum of some of the integers and categories.
 void generate_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
-// words: train.txt with `lines` lines of 12 words of one topic, and test.txt. Each topic K has the twins "tKa" and
-// "tKb", which have the same neighbours, so that their vectors become similar, and the words "tKw0" to "tKw3". Words
-// without topic ("f0" ...) are mixed in by a Zipf distribution.
+// words: train.txt with `lines` lines of 12 words, and test.txt. A line has one of `topics` topics; some of its words
+// have no topic ("f0" ...) and follow a Zipf distribution. Each topic K has the twins "tKa" and "tKb", which have the
+// same neighbours, so that their vectors become similar, and the words "tKw0" to "tKw3".
 void generate_words_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint32_t topics,
                          std::uint64_t seed);
 // sentences: train.txt with `documents` documents of 6 to 12 sentences, and test.txt. A document has one of 16 topics.
@@ -44,7 +44,7 @@ void generate_sentences_like(const std::filesystem::path& dir, std::uint64_t doc
 // source line in reverse order, with each of 40 words replaced by its translation.
 void generate_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
 // queries: train.tsv with `lines` lines of a query, a right title and a wrong title, and test.tsv. The query and the
-// right title have words of the same of 50 topics, the wrong title of another.
+// right title have words of the same of 50 topics, the wrong title of another. All have words without topic, too.
 void generate_queries_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
 
 } // namespace regatta

@@ -35,7 +35,8 @@ public:
   // Returns the buffers, by input.
   std::span<void* const> pointers() const { return pointers_; }
 
-  // Returns a batch over this memory with no step, seed, counts or tables set. Valid as long as this object.
+  // Returns a batch over this memory, with `valid` and `global_samples` set to `samples`; step, first_sample, seed,
+  // flags, tables and global_counts are not set. Valid as long as this object.
   rg_batch batch() const {
     auto b = rg::make_versioned<rg_batch>();
     b.input_count = static_cast<std::uint32_t>(pointers_.size());

@@ -34,7 +34,8 @@
 
 namespace shm {
 
-// A call of a collective (rg_op_collective); all members must pass the same kind, `count`, `element`, `root` and counts.
+// A call of a collective (rg_op_collective). All members must pass the same kind, `count`, `element`, `root` and
+// counts.
 struct request {
   std::uint32_t kind;      // RG_OP_ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER or BROADCAST
   const std::byte* source; // both valid until the completion; in or outside the heap
@@ -62,11 +63,11 @@ public:
 
   // [loop] Queues a collective; sums are of floats. station::complete() reports its end, with RG_E_OPERATION if members
   // call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION for a
-  // wrong root, counts that do not add up, or if there is no memory for scratch, which buffers outside the heap need, and
-  // a reduce-scatter that is not in place.
+  // wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than `small`
+  // bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
   void begin(const request& r);
-  // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is lost,
-  // calls end(RG_E_PEER) once nothing can be done any more.
+  // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is
+  // lost, or another member has ended the group, calls end(RG_E_PEER) once nothing can be done any more.
   bool progress();
   // [loop] Ends the group for all members. Later calls of progress() complete this rank's operations with `status`,
   // once no other member touches this rank's buffers. Only the first call counts.
