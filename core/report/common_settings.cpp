@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -65,12 +66,18 @@ std::vector<common_settings::named_text> common_settings::parameters(const std::
     if (parameters.is_object())
       for (const auto& [name, value] : parameters.items()) add(id, name, value);
   if (section != "strategy") return texts;
+  const json sweep = object_at(context_, "experiment").value("sweep", json::array());
+  const auto swept = [&](const std::string& key) { // over one value: swept_alike() lists it
+    return std::any_of(sweep.begin(), sweep.end(), [&](const json& axis) { return axis.value("key", "") == key; });
+  };
   for (const json& plugin : context_.value("plugins", json::array())) {
     if (plugin.value("kind", "") != section) continue;
     const std::string id = plugin.value("id", "");
     const json all = object_at(plugin, "parameters");
     for (const char* name : always_told)
-      if (all.contains(name) && !object_at(given, id).contains(name)) add(id, name, all[name]);
+      if (all.contains(name) && !object_at(given, id).contains(name) &&
+          !swept(fmt::format("{}.{}.{}", section, id, name)))
+        add(id, name, all[name]);
   }
   return texts;
 }

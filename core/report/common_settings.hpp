@@ -27,7 +27,7 @@ public:
   std::vector<named_text> given(const std::string& section) const;
   // Returns the parameters of a section's plugin ("strategy") that differ from their defaults, do not vary and are not
   // swept, named "k", or "geo_ps.k" if the cases choose several plugins. Includes a strategy's `k` and `sparsity` also
-  // at their defaults or swept over one value, because they decide what is sent and learned.
+  // at their defaults, because they decide what is sent and learned.
   std::vector<named_text> parameters(const std::string& section) const;
   // Returns swept keys that do not vary, such as an axis of a single value, named by key:
   // "transport.shaped.bandwidth". Leaves out the keys `shown` and those of given().

@@ -136,6 +136,17 @@ TEST_CASE("the heading names what is set of strategy and transport, by id where 
   CHECK_FALSE(has(render(result, format::console), "allreduce.bucket: 1MiB"));
 }
 
+TEST_CASE("the heading names a parameter that is swept over one value once") {
+  json result = report_fixture::result();
+  json& context = result["context"];
+  context["plugins"] = json::array({{{"kind", "strategy"}, {"id", "geo_ps"}, {"parameters", {{"k", 400}}}}});
+  context["experiment"]["sweep"] = json::array({{{"key", "strategy.geo_ps.k"}, {"values", {400}}}});
+  for (json& entry : result["results"]) entry["case"]["strategy.geo_ps.k"] = 400;
+  const std::string text = render(result, format::console);
+  CHECK(text.find("k: 400") != std::string::npos);
+  CHECK(text.find("k: 400") == text.rfind("k: 400"));
+}
+
 TEST_CASE("the heading names the algorithms that strategies ran, with their cases where they differ") {
   json result = report_fixture::result();
   CHECK_FALSE(has(render(result, format::console), "algorithms:"));
