@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Affinity masks of any length: cpu_set_t holds 1024 CPUs, and the kernel refuses a mask that is shorter than its own.
+// Affinity masks of any length: cpu_set_t holds 1024 CPUs, and sched_getaffinity() fails if the mask to write into is
+// shorter than the kernel's. sched_setaffinity() takes shorter ones: CPUs beyond their end are excluded.
 #pragma once
 
 #include <cstddef>

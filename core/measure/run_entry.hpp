@@ -12,7 +12,8 @@ namespace regatta {
 
 // [any] Returns one run as an object for "repeats" in result.json, with the values behind every figure of a case, so
 // that each figure can be recomputed. docs/measurement.md names the members. Of more than 1000 steps (of a worker) or
-// losses, at most 1000 evenly spread ones are listed, with the numbers of their steps.
+// losses, at most 1000 evenly spread ones are listed, with the numbers of their steps. A worker's steps are numbered
+// from the first timed one; the steps of losses from the first warm-up step.
 nlohmann::json run_entry(const run_figures& run);
 
 // Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and arrays of the listed losses'
@@ -20,6 +21,7 @@ nlohmann::json run_entry(const run_figures& run);
 nlohmann::json loss_entry(const run_figures& run);
 
 // Returns an array of {"step": completed steps, "value", "seconds"}, one per evaluation; empty if there was none.
+// "seconds" is as in run_figures::metric_seconds: null if the last of these steps is a warm-up step.
 nlohmann::json metric_curve(const run_figures& run);
 
 // Return an array with an element for each rank: the largest memory_peak_bytes of the runs (null: unknown), and
