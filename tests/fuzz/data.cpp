@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto length = parallel ? in.number<std::uint8_t>() : 0;
     if (parallel) {
       const auto first = in.take(length);
-      folder.write("source.txt", {first.begin(), first.end()});
+      folder.write("source.txt", std::string(first.begin(), first.end()));
     }
     const auto file = folder.write(parallel ? "target.txt" : f.file, in.text());
     read_all(f, parallel || npy ? folder.path : file, "");
