@@ -41,7 +41,7 @@ public:
   template <class F> void with(std::uint64_t batch, F&& f) {
     stage_(who_, "was described");
     auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train,
-                                                  model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr),
+                                                  model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr, false),
                                                   plugin_host::log_function());
     f(*model);
     stage_(who_, "was ended");

@@ -8,8 +8,10 @@
 #include "registry/registry.hpp"
 #include "registry/run_in_child.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -131,6 +131,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   wrong.raise();
 
   run.job.period = plan.period;
+  run.job.row_major = plan.flags & RG_PLAN_ROW_MAJOR;
   run.job.warmup = static_cast<std::uint64_t>(c.measure.warmup);
   if (plan.steady_from > run.job.warmup) {
     run.warnings.push_back(fmt::format("warm-up raised from {} to {} steps: strategy {} is steady only from there on",
@@ -161,6 +162,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
 prepared_run prepare_tuning(plugin_facts_cache& answers, const case_config& c) {
   prepared_run run = prepare(answers, baseline_of(c), "");
   run.job.batch = answers.of(c).model.batch_per_worker;
+  run.job.row_major = answers.of(c).plan.flags & RG_PLAN_ROW_MAJOR;
   run.job.tune = true;
   run.ranks[0].role = "the process that times kernels";
   run.ranks[0].job = to_json(run.job);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/check.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -13,7 +12,9 @@
 #include "cli/describe.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
+#include "cli/plugin_folders.hpp"
 #include "cli/set_option.hpp"
+#include "cli/standard_output.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launcher_ranks.hpp"
 #include "machine/host.hpp"
@@ -312,7 +313,7 @@ int run_all(target& t, const check_options& o) {
 
 // Runs one test, in the process that was started for it.
 int run_one(const check_options& o) {
-  const report_to_parent report;
+  const report_to_parent report(document_stream());
   subject s;
   s.file = o.target;
   s.seed = o.seed;

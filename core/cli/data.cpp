@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "cli/standard_output.hpp"
 #include "data/data_generators.hpp"
 
 #include <cstdio>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/describe.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "check/plugin/sample_cluster.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
+#include "cli/standard_output.hpp"
 #include "cluster/plan.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 #include "registry/run_in_child.hpp"
-#include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
 
@@ -143,6 +143,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
   return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
           {"lossy", (plan.flags & RG_PLAN_LOSSY) != 0},
+          {"resumes", (plan.flags & RG_PLAN_RESUMES) != 0},
           {"same_weights", same_weights(plan)},
           {"waits_for_the_slowest", waiting(plan)},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
@@ -151,6 +152,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
           {"sends_short_messages", (plan.flags & RG_PLAN_SHORT) != 0},
           {"needs_collectives", (plan.flags & RG_PLAN_COLLECTIVES) != 0},
           {"needs_equal_hosts", (plan.flags & RG_PLAN_EQUAL_HOSTS) != 0},
+          {"needs_row_major_tensors", (plan.flags & RG_PLAN_ROW_MAJOR) != 0},
           {"applies_momentum", (plan.flags & RG_PLAN_MOMENTUM) != 0},
           {"lanes", std::max(plan.lanes, 1u)},
           {"period", std::max<std::uint64_t>(plan.period, 1)},
@@ -283,7 +285,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   // Capabilities and network need an instance. They are left out if a parameter without default was not given; then
   // `unknown` tells the user to give it.
   std::string unknown;
-  ordered_json can;
+  ordered_json can = ordered_json::object();
   std::optional<network_summary> network;
   for (const auto& p : c.parameters)
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
@@ -294,7 +296,6 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
       can = asked_for_capabilities(plugins, c, chosen);
     } catch (const failure& f) {
       if (f.code() != exit_code::skipped) throw;
-      can = nullptr;
       unavailable = f.what();
     }
     if (c.kind == kind::model) network = asked_for_network(plugins, c, chosen);

@@ -3,7 +3,7 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "device/topology.hpp"
+#include "cli/topology.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/run_in_child.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -10,6 +9,7 @@
 #include "cli/indented_table.hpp"
 #include "cli/list.hpp"
 #include "cli/machine.hpp"
+#include "cli/standard_output.hpp"
 #include "launch/cpus.hpp"
 #include "machine/core_independence.hpp"
 #include "machine/host.hpp"

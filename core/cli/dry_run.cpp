@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/dry_run.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/estimate.hpp"
 #include "cli/indented_table.hpp"
+#include "cli/standard_output.hpp"
 #include "report/progress_line.hpp"
 #include "report/text_table.hpp"
 

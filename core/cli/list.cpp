@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/list.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/indented_table.hpp"
+#include "cli/standard_output.hpp"
 
 #include <array>
 #include <fstream>

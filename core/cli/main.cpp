@@ -10,7 +10,10 @@
 #include "cli/doctor.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/list.hpp"
+#include "cli/new.hpp"
+#include "cli/plugin_folders.hpp"
 #include "cli/run.hpp"
+#include "cli/standard_output.hpp"
 #include "comm/results.hpp"
 #include "config/load.hpp"
 #include "control/client.hpp"
@@ -65,8 +68,8 @@ void add_repeatable(CLI::App* verb, const char* name, std::vector<std::string>& 
 }
 
 void add_plugin_path(CLI::App* verb, std::vector<std::string>& folders) {
-  add_repeatable(verb, "--plugin-path", folders, "DIR",
-                 "folder with plugins, searched first (repeatable; also REGATTA_PLUGIN_PATH)");
+  add_repeatable(verb, "--plugin-path", folders, "PATH",
+                 "folder or file of plugins that take precedence (repeatable; also REGATTA_PLUGIN_PATH)");
 }
 
 int dispatch(int argc, char** argv) {
@@ -187,6 +190,13 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   add_plugin_path(comm_app, communication.plugin_path);
 
+  std::string new_kind, new_name;
+  CLI::App* new_app = app.add_subcommand("new", "write the project of a plugin of your own, which builds and runs");
+  add_option(new_app, "KIND", new_kind, "", "model, strategy, transport or compressor")
+      ->required()
+      ->check(CLI::IsMember({"model", "strategy", "transport", "compressor"}));
+  add_option(new_app, "NAME", new_name, "", "its id, and the folder that is written")->required();
+
   std::string data_format, data_folder;
   CLI::App* data_app = app.add_subcommand("data", "generate small data sets");
   data_app->require_subcommand(1);
@@ -235,6 +245,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*new_app) return new_verb(new_kind, new_name);
   if (*data_app) return make_data_verb(data_format, data_folder);
   if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);
   if (*list_app) return list_verb(plugin_folders(plugin_path), kind_of(list_kind), json);

@@ -38,12 +38,7 @@ public:
             [this](const blob& mine, std::span<const std::uint32_t> members) {
               return control_.exchange("transport", mine, members);
             }),
-        report_(
-            control, [this] { transport_.wake(); },
-            [this] {
-              const rg_counters c = transport_.counters();
-              return c.bytes_sent + c.bytes_received;
-            }) {
+        report_(control, transport_) {
     control.on_death([this](std::uint32_t) { transport_.wake(); });
     control.on_describe([this] { return report_.describe(); });
   }

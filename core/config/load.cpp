@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "config/cases.hpp"
+#include "config/plugin_files.hpp"
 #include "config/settings.hpp"
 
 namespace regatta {
@@ -39,8 +40,12 @@ experiment load_experiment(const std::filesystem::path& file, const overrides& o
     wrong.add({{}, e.at()}, {}, e.what());
     wrong.raise({});
   }
-  const settings all = collect(root, o, components, wrong);
-  make_cases(all, components, folders_of(file), out, wrong);
+  settings all = collect(root, o, components, wrong);
+  const folders start = folders_of(file);
+  const std::vector<std::string> files = plugin_files(all, start);
+  replace_plugin_files(all, start, components, wrong);
+  make_cases(all, components, start, out, wrong);
+  out.plugin_path.insert(out.plugin_path.begin(), files.begin(), files.end());
   if (wrong.none()) return out;
   std::vector<std::string> notes;
   if (wrong.missing())
@@ -49,26 +54,25 @@ experiment load_experiment(const std::filesystem::path& file, const overrides& o
 }
 
 std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o) {
-  constexpr auto path = "experiment.plugin_path";
-  const folders start = folders_of(file);
-  toml_node given;
-  origin from;
+  const catalogue none{
+      [](kind) { return std::vector<std::string>(); }, [](kind, std::string_view) { return nullptr; }, {}, {}};
+  diagnostics reported_later("");
+  toml_node root;
   try {
-    const toml_node root = parse_toml(read_text(file));
-    if (const toml_node* section = root.find("experiment"))
-      if (const toml_node* value = section->find("plugin_path")) given = *value;
-  } catch (const toml_error&) {
-    // load_experiment reports this error.
+    root = parse_toml(read_text(file));
+  } catch (const toml_error&) { // load_experiment() reports it
   }
-  for (const std::string& text : o.set)
-    if (auto parsed = parse_set(text); parsed && parsed->first == path) {
-      given = parsed->second.node;
-      from.option = "--set";
-    }
-  std::vector<std::string> folders;
-  if (const auto value = accept(*find_key(path), value_of(given)))
-    for (const auto& folder : *value) folders.push_back(absolute_path(folder.get<std::string>(), from, start));
-  return folders;
+  const settings all = collect(root, o, none, reported_later);
+  const folders start = folders_of(file);
+  std::vector<std::string> path;
+  std::error_code error;
+  for (const std::string& plugin : plugin_files(all, start))
+    if (std::filesystem::exists(plugin, error)) path.push_back(plugin);
+  if (const auto given = all.values.find("experiment.plugin_path"); given != all.values.end())
+    if (const auto value = accept(*find_key(given->first), value_of(given->second.node)))
+      for (const auto& folder : *value)
+        path.push_back(absolute_path(folder.get<std::string>(), given->second.from, start));
+  return path;
 }
 
 catalogue catalogue_of(const registry& r) {
@@ -83,6 +87,13 @@ catalogue catalogue_of(const registry& r) {
     for (const component& one : r.components())
       if (one.kind == k && one.id == id) return &one.parameters;
     return nullptr;
+  };
+  c.ids_in = [&r](kind k, const std::filesystem::path& file) {
+    std::vector<std::string> ids;
+    std::error_code error;
+    for (const component& one : r.components())
+      if (one.kind == k && std::filesystem::equivalent(one.file, file, error)) ids.push_back(one.id);
+    return ids;
   };
   for (const unusable& u : r.failures()) c.unusable.push_back(u.file.string() + ": " + u.reason);
   return c;

@@ -32,6 +32,8 @@ struct catalogue {
   std::function<std::vector<std::string>(kind)> ids; // returns the ids of a kind's components, in any order
   // Returns the parameters of a component, owned by the registry of catalogue_of(); null if no component has that id.
   std::function<const std::vector<rg_param>*(kind, std::string_view id)> parameters;
+  // Returns the ids of the file's components of that kind that can be chosen, in any order.
+  std::function<std::vector<std::string>(kind, const std::filesystem::path& file)> ids_in;
   std::vector<std::string> unusable; // "FILE: reason" of plugins that failed to load; for errors about unknown ids
 };
 // Returns the components of `r`, which must outlive the result.
@@ -44,9 +46,10 @@ catalogue catalogue_of(const registry& r);
 // file cannot be read or parsed.
 experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components);
 
-// [any] Returns experiment.plugin_path, of `set` or else of the file, as absolute paths; empty if it is not given or
-// not valid. A registry of these folders, and so a catalogue, can only be made afterwards. Ignores errors in file and
-// options: load_experiment() reports them.
+// [any] Returns the files that model.plugin, strategy.plugin and transport.plugin name, in place of an id, and that exist;
+// then experiment.plugin_path, of `set` or else of the file. All are absolute paths. A registry of these files and
+// folders, and so a catalogue, can only be made afterwards. Ignores errors in file and options: load_experiment()
+// reports them.
 std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o);
 
 // [any] Returns the text of a TOML file that runs only this case: every key and every parameter of the chosen plugins,

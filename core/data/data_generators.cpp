@@ -50,7 +50,9 @@ const data_generator* find_data_generator(std::string_view format) {
 void write_generated_data(const data_generator& data, const fs::path& where) {
   const fs::path folder = where.has_filename() ? where : where.parent_path(); // "data/criteo/" means data/criteo
   std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_empty(folder, error))
+  const bool exists = fs::exists(folder, error), empty = exists && fs::is_empty(folder, error);
+  if (error) throw failure(exit_code::usage, fmt::format("cannot read {}: {}", folder.string(), error.message()));
+  if (exists && !empty)
     throw failure(exit_code::usage, fmt::format("{} is not empty: choose another folder", folder.string()));
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   fs::create_directories(parent, error);
@@ -83,7 +85,9 @@ std::optional<missing_data> data_to_generate(const data_config& config) {
   if (!data)
     throw failure(exit_code::usage,
                   fmt::format("data.generate: there is no generator for data.format = \"{}\"", config.format));
-  const fs::path path(config.path), folder = *data->train ? path.parent_path() : path;
+  fs::path path(config.path);
+  if (!path.has_filename()) path = path.parent_path(); // "data/train/" means data/train
+  const fs::path folder = *data->train ? path.parent_path() : path;
   if (*data->train && path.filename() != data->train)
     throw failure(exit_code::usage, fmt::format("data.generate: expected a data.path that ends in {}, as that of "
                                                 "generated {} data does, got {}",

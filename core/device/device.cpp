@@ -38,6 +38,10 @@ void device::check_status(rg_status status, const char* what) {
   check(status, host_, fmt::format("{}: {}", name_, what));
 }
 
+void device::lacks(const char* what) const {
+  throw failure(exit_code::plugin, fmt::format("{}: {}: its device cannot do that: train on the cpu", name_, what));
+}
+
 void* device::allocate(std::uint64_t bytes) {
   void* p = nullptr;
   call(functions_.allocate, "allocating memory", std::max<std::uint64_t>(bytes, 1), &p);
@@ -73,6 +77,16 @@ bool device::run(const rg_work& work) {
 
 void device::copy(void* to, const void* from, std::uint64_t bytes) {
   if (bytes) call(functions_.copy, "copying", computing, to, from, bytes);
+}
+
+void device::gemm(const rg_gemm& what, const void* a, const void* b, void* c) {
+  call(functions_.gemm, "multiplying matrices", computing, &what, a, b, c);
+}
+
+void* device::handle(stream s) {
+  void* out = nullptr;
+  call(functions_.handle, "asking for a stream's handle", s, &out);
+  return out;
 }
 
 void device::run(stream s, const rg_work& w) {

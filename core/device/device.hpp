@@ -54,6 +54,11 @@ public:
   void* allocate_shared(std::uint64_t bytes) override;
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
+  // Enqueues a matrix product on stream `computing`. Throws failure (plugin) if the device has none.
+  void gemm(const rg_gemm& what, const void* a, const void* b, void* c);
+  // Makes the device current for this thread and returns the handle of the stream, by which others enqueue work. Throws
+  // failure (plugin) if the device gives none.
+  void* handle(stream s);
 
   // Host memory that all streams can access (pinned), not zeroed; never null. The owner must free it only when no
   // stream accesses it any more (or after silence()), and before the device is destroyed. release() leaves it to the
@@ -111,8 +116,10 @@ public:
   void write(void* to, const void* from, std::uint64_t bytes); // to the device
 
 private:
+  [[noreturn]] void lacks(const char* what) const;
   void check_status(rg_status status, const char* what);
   template <class F, class... A> void call(F function, const char* what, A... arguments) {
+    if (!function) lacks(what); // an optional one
     rg_status status;
     {
       const std::lock_guard lock(calls_);

@@ -107,7 +107,9 @@ std::vector<schema_key> make_schema() {
   return {
       KEY("experiment.name", c.name, "name of the results' folder; default: the file's name").fixed(),
       KEY("experiment.seed", c.seed, "seed of all random numbers").range(0, unlimited),
-      KEY("experiment.plugin_path", e.plugin_path, "folders of plugins, searched before the built-in one").fixed(),
+      KEY("experiment.plugin_path", e.plugin_path,
+          "folders and files of plugins, which take precedence over the built-in ones")
+          .fixed(),
 
       KEY("model.plugin", c.model.id,
           "the model; its parameters are keys of the same section (regatta describe model/ID)"),

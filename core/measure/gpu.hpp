@@ -38,8 +38,8 @@ gpu_figures over_runs(const std::vector<gpu_figures>& runs);
 // interval call begin(), then add() any number of times, then end(). `now` is a time in ns of one monotonic clock.
 class sensor_readings {
 public:
-  // Begins an interval. Of this reading only energy, memory and temperature count, because utilisation, clocks and
-  // power refer to the time before it.
+  // Begins an interval. Only energy, memory and temperature of the reading `s` are used, because its utilisation,
+  // clocks and power refer to the time before the interval.
   void begin(const rg_sensors& s, std::int64_t now);
   void add(const rg_sensors& s);
   void end(const rg_sensors& s, std::int64_t now); // adds the reading, and ends the interval

@@ -132,6 +132,7 @@ void each_member(R& r, Visit&& visit) {
   visit("drain_ns", r.drain_ns);
   visit("bytes_sent", r.bytes_sent);
   visit("bytes_received", r.bytes_received);
+  visit("transport_counters", r.transport_counters);
   visit("memory_peak_bytes", r.memory_peak_bytes);
   visit("cpu_seconds", r.cpu_seconds);
   visit("steal", r.steal);

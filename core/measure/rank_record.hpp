@@ -89,6 +89,7 @@ struct rank_record {
   std::int64_t server_update_ns = 0;                // the optimizer's time as a server in the region
   std::int64_t drain_ns = 0;                        // from region_end until finish() was over, without an evaluation
   std::uint64_t bytes_sent = 0, bytes_received = 0; // in the region, as the transport counts them
+  std::map<std::string, double> transport_counters; // in the region: counters of the transport's own, by name
   std::uint64_t memory_peak_bytes = 0;              // 0: unknown
   double cpu_seconds = 0;                           // of all threads in the region
   std::optional<gpu_figures> gpu;                   // in the region; std::nullopt: no GPU or no sensors

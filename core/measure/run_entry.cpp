@@ -107,6 +107,7 @@ json run_entry(const run_figures& run) {
         {"received_per_step",
          {{"worker", or_null(run.worker_received_bytes)}, {"server", or_null(run.server_received_bytes)}}}}},
       {"strategy", strategy_entry(run.strategy)},
+      {"transport_counters", run.transport_counters},
       {"memory_peak_bytes", memory_entry({&run})},
       {"cpu_seconds", run.cpu_seconds},
       {"gpu", gpu_entry({&run})},

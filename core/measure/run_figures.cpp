@@ -246,6 +246,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   for (const rank_record& r : records) by_rank.push_back(&r);
   std::ranges::sort(by_rank, {}, &rank_record::rank);
   for (const rank_record* r : by_rank) {
+    f.transport_counters.push_back(r->transport_counters);
     f.memory_peak_bytes.push_back(r->memory_peak_bytes);
     f.cpu_seconds.push_back(r->cpu_seconds);
     f.given_bytes += r->given_bytes;

@@ -73,9 +73,10 @@ struct run_figures {
   // The strategy's records: values are counted over all ranks; sums are per step, as a mean over the ranks that
   // reported them.
   strategy_records strategy;
-  std::vector<std::uint64_t> memory_peak_bytes; // by rank; 0: unknown
-  std::vector<double> cpu_seconds;              // by rank, within the region
-  std::vector<std::optional<gpu_figures>> gpus; // by rank, within the region
+  std::vector<std::map<std::string, double>> transport_counters; // by rank: rank_record::transport_counters
+  std::vector<std::uint64_t> memory_peak_bytes;                  // by rank; 0: unknown
+  std::vector<double> cpu_seconds;                               // by rank, within the region
+  std::vector<std::optional<gpu_figures>> gpus;                  // by rank, within the region
 
   // One for each step that has a loss, warm-up included: the mean over the samples of all workers.
   std::vector<double> losses;

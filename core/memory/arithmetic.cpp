@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/arithmetic.hpp"
 
+#include <regatta/gemm.hpp>
 #include <regatta/simd.hpp>
 
 #include <algorithm>
@@ -57,6 +58,10 @@ RG_SIMD void accumulate(std::span<float> u, float a, std::span<const float> g, s
     u[i] = a * u[i] + g[i];
     v[i] += u[i];
   }
+}
+
+RG_SIMD void gemm(const rg_gemm& what, const float* a, const float* b, float* c) noexcept {
+  rg::gemm(what, a, b, c);
 }
 
 norm sum_of_squares(std::span<const float> x) noexcept {

@@ -20,7 +20,8 @@ nlohmann::json to_json(const rank_job& job) {
           {"address", job.address},        {"batch", job.batch},
           {"warmup", job.warmup},          {"steps", job.steps},
           {"period", job.period},          {"kernels", job.kernels},
-          {"spin_ns", job.spin_ns},        {"tune", job.tune}};
+          {"spin_ns", job.spin_ns},        {"tune", job.tune},
+          {"row_major", job.row_major}};
 }
 
 rank_job job_from_json(const nlohmann::json& j) {
@@ -39,6 +40,7 @@ rank_job job_from_json(const nlohmann::json& j) {
   j.at("kernels").get_to(job.kernels);
   j.at("spin_ns").get_to(job.spin_ns);
   j.at("tune").get_to(job.tune);
+  j.at("row_major").get_to(job.row_major);
   return job;
 }
 

@@ -24,6 +24,7 @@ struct rank_job {
   std::uint64_t period = 1;            // the number of steps is a multiple of it
   // choices of the autotuning process if train.kernels is "timed"; empty: it had nothing to choose
   std::string kernels;
+  bool row_major = false;    // the strategy reads tensors as row-major matrices (RG_PLAN_ROW_MAJOR)
   std::uint64_t spin_ns = 0; // how long a waiting rank spins before it sleeps
   bool tune = false;         // only time kernels and return the choices
 

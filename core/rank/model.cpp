@@ -24,7 +24,7 @@ std::uint32_t precision_of(const std::string& name) {
 } // namespace
 
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
-                              const char* kernel_choices) {
+                              const char* kernel_choices, bool row_major) {
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
   s.precision = precision_of(c.train.precision);
@@ -35,6 +35,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   s.kernel_choices = kernel_choices;
   s.emulate = c.train.emulate ? 1 : 0;
   s.plain = c.train.graphs ? 0 : 1;
+  s.row_major = row_major;
   s.debug = c.train.debug == "sync" ? RG_DEBUG_SYNC : RG_DEBUG_NONE;
   return s;
 }
@@ -132,6 +133,13 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
   info_ = d.info;
   tensors_ = std::move(d.tensors);
   inputs_ = std::move(d.inputs);
+  for (const rg_tensor& t : tensors_)
+    if (setup.row_major && t.reordered && t.kind == RG_TENSOR_DENSE)
+      throw failure(
+          exit_code::skipped,
+          fmt::format("{}{}: expected row-major tensors, which the strategy requires, got a layout of its own "
+                      "of {}: use another executor or strategy",
+                      name_, executor_.empty() ? "" : " on executor " + executor_, t.name));
   if (has_tables() && !functions_.rows)
     throw failure(exit_code::plugin, fmt::format("{} has sparse tables, but no function rows()", name_));
 }

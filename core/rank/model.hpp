@@ -20,9 +20,10 @@
 namespace regatta {
 
 // Returns the setup of the model for case `c`, `batch` samples per call of step() (a micro-batch) and an RG_PURPOSE_*;
-// the caller sets `device`. `kernel_choices` are autotuned kernels or null; the setup points to them.
+// the caller sets `device`. `kernel_choices` are autotuned kernels or null; the setup points to them. `row_major`: the
+// strategy requires row-major tensors.
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
-                              const char* kernel_choices);
+                              const char* kernel_choices, bool row_major);
 
 // Returns the executors that are asked in turn to compile a graph on train.device, as registry::described() does: those
 // of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure: (skipped)
@@ -44,7 +45,7 @@ class model_instance {
 public:
   // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the
   // plugin's own text; (plugin) if the description is invalid; (skipped) if none of executors_for() can compile the
-  // graph, with the reason of each, or if a model without graph should compute elsewhere than on the CPU.
+  // graph, with the reason of each, or if a dense tensor is not row-major and setup.row_major requires it, or if a model without graph should compute elsewhere than on the CPU.
   model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
                  const rg_model_setup& setup, const plugin_host::log_function& log);
   ~model_instance();

@@ -69,7 +69,7 @@ nlohmann::json tune(control_client& control, const rank_job& job) {
   control.operation("timing kernels", pace::unseen);
   const registry plugins = registry::of_files({job.files.begin(), job.files.end()});
   model_instance model(plugins, job.config.model, job.config.train,
-                       model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_TRAIN, nullptr),
+                       model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_TRAIN, nullptr, job.row_major),
                        [&](int level, const std::string& text) { control.log(level, text); });
   return {{"kernels", model.kernels()}};
 }

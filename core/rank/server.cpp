@@ -35,7 +35,7 @@ void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_
 
 rank_record run_server(session& s) {
   rank_record record;
-  timed_region region(s);
+  timed_region region(s, record);
   strategy_host& strategy = s.strategy();
   s.control.operation("serving");
   strategy.begin(strategy_host::serve, 0);
@@ -84,10 +84,10 @@ rank_record run_server(session& s) {
       s.poll(s.job.spin_ns);
       if (phase.load() == lost) break;
       if (phase.load() == begin_requested) {
-        region.begin(record);
+        region.begin();
         reach(begun);
       } else if (phase.load() == end_requested) {
-        region.end(record);
+        region.end();
         reach(ended);
       }
     }
@@ -100,7 +100,7 @@ rank_record run_server(session& s) {
   control_thread.join(); // an aborted case ends the thread's wait too
   if (error) std::rethrow_exception(error);
   if (control_error) std::rethrow_exception(control_error);
-  region.copy_records_of_steps(record);
+  region.copy_records_of_steps();
   for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) s.poll(0);
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
   strategy.require_success();

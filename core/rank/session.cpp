@@ -25,12 +25,7 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
             return control.exchange("transport", mine, members);
           },
           [this](std::string_view id) -> const void* { return id == RG_EXT_ARENA_MEMORY ? &place_ : nullptr; }),
-      report_(
-          c, [this] { wake(); },
-          [this] {
-            const rg_counters n = counters();
-            return n.bytes_sent + n.bytes_received;
-          }) {
+      report_(c, transport_) {
   place_.memory = RG_MEMORY_HOST;
   plan_ = plan_of(strategy_component_.strategy, strategy_values_.data(), job.layout, job.optimizer(),
                   strategy_plugin_host_, strategy_component_.id);
@@ -56,9 +51,9 @@ void session::open() {
     model_->tell_frequencies([this](std::size_t input) { return data_->frequencies(input); });
   }
   if (model_->has_tables())
-    row_model_ =
-        std::make_unique<model_instance>(plugins_, job.config.model, job.config.train,
-                                         model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_INIT, nullptr), log_);
+    row_model_ = std::make_unique<model_instance>(
+        plugins_, job.config.model, job.config.train,
+        model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_INIT, nullptr, false), log_);
   connect();
   strategy_host_ = std::make_unique<strategy_host>(host_setup());
   if (worker) model_memory_->bind(*strategy_host_, place_.memory, control);
@@ -71,7 +66,7 @@ void session::create_model() {
   control.operation("creating the model", pace::rare);
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
-                     job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr);
+                     job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr, job.row_major);
   setup.device = place_.device = device_of(plugins_, job.config.train, rank);
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
   device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });

@@ -54,8 +54,7 @@ public:
   }
   strategy_host& strategy() { return *strategy_host_; }
   const strategy_host& strategy() const { return *strategy_host_; }
-  // [loop] Returns the transport's counters since open().
-  rg_counters counters() { return transport_.counters(); }
+  connected_transport& transport() { return transport_; }
   state_report& report() { return report_; }
   // [loop] Calls state_report::poll() for the strategy.
   void poll(std::uint64_t spin_ns) { report_.poll(*strategy_host_, spin_ns); }

@@ -36,9 +36,6 @@ std::string in_words(const transfers::open_operation& o) {
 
 } // namespace
 
-state_report::state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes)
-    : control_(control), wake_(std::move(wake)), bytes_(std::move(bytes)) {}
-
 void state_report::watch(const strategy_host& strategy) {
   const std::lock_guard lock(mutex_);
   watched_ = &strategy;
@@ -69,11 +66,11 @@ void state_report::poll(strategy_host& strategy, std::uint64_t spin_ns) {
   polling_.store(me, std::memory_order_relaxed);
   bool moved = strategy.poll(round_ns, spin_ns);
   polling_.store(0, std::memory_order_relaxed);
-  if (!moved)
-    if (const std::uint64_t bytes = bytes_(); bytes != seen_bytes_) {
-      seen_bytes_ = bytes;
-      moved = true;
-    }
+  if (!moved) {
+    const rg_counters c = transport_.counters();
+    const std::uint64_t before = std::exchange(seen_bytes_, c.bytes_sent + c.bytes_received);
+    moved = seen_bytes_ != before;
+  }
   if (moved) control_.status().worked();
   if (control_.aborted()) throw peer_failure("ended because another rank failed");
 }
@@ -110,7 +107,7 @@ nlohmann::json state_report::describe() {
   describe_tensors(lines);
   has_answer_ = false;
   request_.store(true, std::memory_order_release);
-  wake_();
+  transport_.wake();
   const bool answers = answer_set_.wait_for(lock, answer_limit, [this] { return has_answer_; });
   request_.store(false, std::memory_order_relaxed);
   const pid_t loop = polling_.load(std::memory_order_relaxed);

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "control/client.hpp"
+#include "runtime/connected_transport.hpp"
 #include "runtime/strategy_host.hpp"
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -21,9 +21,9 @@ namespace regatta {
 
 class state_report {
 public:
-  // `control` must outlive this object. `wake` makes strategy_host::poll() return; describe() calls it from any thread.
-  // `bytes` returns the bytes that the transport has moved so far; poll() calls it [loop].
-  state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes);
+  // Both must outlive this object. `transport` is that of the strategy: describe() wakes it, and poll() reads its
+  // counters.
+  state_report(control_client& control, connected_transport& transport) : control_(control), transport_(transport) {}
 
   // [main] Begin and end the use of the strategy by describe(), which before and afterwards reports nothing. Call
   // end_watch() before the strategy is destroyed.
@@ -49,8 +49,7 @@ private:
   std::vector<std::string> describe_operations(strategy_host& strategy) const; // [loop]
 
   control_client& control_;
-  std::function<void()> wake_;
-  std::function<std::uint64_t()> bytes_;
+  connected_transport& transport_;
   std::uint64_t seen_bytes_ = 0;       // [loop]
   std::atomic<pid_t> polling_{0};      // the thread that is in poll()
   std::atomic<bool> request_{false};   // describe() waits for that thread

@@ -79,7 +79,7 @@ private:
 worker::worker(session& s)
     : session_(s), strategy_(s.strategy()), sparse_(s.model().has_tables()), loop_(s), batches_(s),
       rows_(s.model(), s.strategy().tables()), times_(s.strategy(), s.device()), hooks_(s, loop_, times_),
-      losses_(s, loop_, record_), region_(s) {
+      losses_(s, loop_, record_), region_(s, record_) {
   if (evaluation::wanted(s)) evaluation_.emplace(s);
 }
 
@@ -218,7 +218,7 @@ std::uint64_t worker::begin_region() {
   loop_cpu_at_start_ = static_cast<std::int64_t>(loop_.thread_cpu_ns());
   session_.control.barrier("start");
   loop_.acquire();
-  region_.begin(record_);
+  region_.begin();
   return end;
 }
 
@@ -256,7 +256,7 @@ std::uint64_t worker::steps_to_time() {
 }
 
 void worker::end_region(std::uint64_t end) {
-  region_.end(record_);
+  region_.end();
   record_.samples = (end - session_.job.warmup) * session_.job.batch;
   record_.counts_tokens = batches_.tokens().has_value();
   record_.bound = session_.bound();
@@ -277,7 +277,7 @@ void worker::finish(std::uint64_t end) {
   });
   strategy_.synchronize();
   record_.drain_ns = rg::steady_ns() - finishing;
-  region_.copy_records_of_steps(record_);
+  region_.copy_records_of_steps();
   if (!sparse_) evaluate(end);
   inspect("after the last step", end);
   strategy_.require_success();

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -183,8 +182,9 @@ registry::registry(std::unique_ptr<state> s) : state_(std::move(s)) {}
 registry::~registry() = default;
 registry::registry(registry&&) noexcept = default;
 
-registry::registry(const std::vector<fs::path>& folders) : state_(std::make_unique<state>()) {
-  for (const auto& folder : folders) state_->add(plugins_in(folder), trust::untried);
+registry::registry(const std::vector<fs::path>& paths) : state_(std::make_unique<state>()) {
+  for (const auto& path : paths)
+    state_->add(fs::is_regular_file(path) ? std::vector{path} : plugins_in(path), trust::untried);
 }
 
 registry registry::of_files(const std::vector<fs::path>& files, trust t) {
@@ -239,27 +239,6 @@ fs::path built_in_folder() {
   // Relative to the program, so that an installation can be moved.
   std::error_code ec;
   return (fs::read_symlink("/proc/self/exe", ec).parent_path() / "../lib/regatta").lexically_normal();
-}
-
-std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_line,
-                                     const std::vector<std::string>& experiment) {
-  std::vector<fs::path> folders;
-  auto ask = [&](std::string_view where, const std::string& folder) {
-    std::error_code ec;
-    const auto status = fs::status(folder, ec);
-    if (!fs::is_directory(status))
-      throw failure(exit_code::usage,
-                    fmt::format("{}: {}: {}", where, folder, fs::exists(status) ? "not a folder" : "no such folder"));
-    folders.push_back(fs::absolute(folder).lexically_normal());
-  };
-  for (const auto& f : command_line) ask("--plugin-path", f);
-  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH"))
-    for (const std::string& folder : split(path, ':'))
-      if (!folder.empty()) ask("REGATTA_PLUGIN_PATH", folder);
-  for (const auto& f : experiment) ask("experiment.plugin_path", f);
-  std::error_code ec;
-  if (const fs::path built_in = built_in_folder(); fs::is_directory(built_in, ec)) folders.push_back(built_in);
-  return folders;
 }
 
 // ------------------------------------------------------------------------------------------------------ SHA-256 ---

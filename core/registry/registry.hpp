@@ -79,11 +79,12 @@ enum class trust { untried, tried };
 
 class registry {
 public:
-  // Describes every plugin in the folders (files that end in .so, in the order of their names). The first folder with a
-  // (kind, id) takes precedence; files of one folder that hold the same component are all refused. A file that cannot
-  // be used becomes an entry of failures(). Throws failure (plugin) if a folder is missing or cannot be read. Forks a
-  // child for each file (registry/run_in_child.hpp): requires that the process has no other threads. [main]
-  explicit registry(const std::vector<std::filesystem::path>& folders);
+  // Describes every plugin in the paths: in a folder all files that end in .so, in the order of their names. The first
+  // path with a (kind, id) takes precedence; files of one folder that hold the same component are all refused. A file
+  // that cannot be used becomes an entry of failures(). Throws failure (plugin) if a folder is missing or cannot be
+  // read. Forks a child for each file (registry/run_in_child.hpp): requires that the process has no other threads.
+  // [main]
+  explicit registry(const std::vector<std::filesystem::path>& paths);
   // Returns a registry of these files only. `tried` loads them in this process; a rank does so with the files that the
   // coordinator names. `untried` describes them, as above. A file that is missing or cannot be used becomes an entry of
   // failures().
@@ -110,12 +111,6 @@ private:
   std::unique_ptr<state> state_;
   explicit registry(std::unique_ptr<state> s);
 };
-
-// Returns the absolute paths of the folders in which plugins are searched, in order of precedence: `command_line`
-// (--plugin-path), REGATTA_PLUGIN_PATH (separated by ':'), `experiment` (experiment.plugin_path), then ../lib/regatta
-// beside the program's folder if it exists. Throws failure (usage) if one of the first three names no folder.
-std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& command_line,
-                                                  const std::vector<std::string>& experiment = {});
 
 // Returns the folder of Regatta's own plugins, ../lib/regatta beside the program's folder, whether it exists or not.
 std::filesystem::path built_in_folder();

@@ -15,13 +15,8 @@ namespace regatta {
 namespace {
 
 const char* name_of(std::uint64_t activity) {
-  switch (activity) {
-  case strategy_host::begin_step: return "begin_step";
-  case strategy_host::end_step: return "end_step";
-  case strategy_host::serve: return "serve";
-  case strategy_host::finish: return "finish";
-  default: return "pull_rows";
-  }
+  constexpr std::array<const char*, 6> names = {"", "begin_step", "end_step", "serve", "finish", "pull_rows"};
+  return names[activity];
 }
 
 } // namespace
@@ -117,6 +112,7 @@ bool strategy_host::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   transfers_.poll(timeout_ns, spin_ns, completions_);
   timers_.complete_due([this] { return now(); }, completions_);
   if (!device_operations_.empty()) complete_device_operations();
+  const rg_status run = functions_.empty() ? rg_status{RG_OK} : functions_.take_ended(completions_);
   if (!completions_.empty()) {
     moved = true;
     delivering_.swap(completions_); // operations that the strategy submits now end in the next round
@@ -125,6 +121,7 @@ bool strategy_host::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
     delivering_.clear(); // also after a failure: a completion is delivered once
     check_status(status, "completed");
   }
+  if (run < 0) fail([&] { check_status(run, "run"); }); // also if the strategy does not wait for it
   moved |= report_ready_buckets();
   require_success();
   return moved;

@@ -114,6 +114,16 @@ rg_counters connected_transport::counters() {
   return c;
 }
 
+std::map<std::string, double> connected_transport::own_counters() {
+  std::map<std::string, double> values;
+  const rg_counter* first = nullptr;
+  std::uint32_t count = 0;
+  if (const auto* own = static_cast<const rg_own_counters*>(extension(RG_EXT_COUNTERS)))
+    check(own->read(self_, &first, &count), host_, name_);
+  for (std::uint32_t i = 0; i < count; ++i) values[rg::at_stride(first, i).name] += rg::at_stride(first, i).value;
+  return values;
+}
+
 void connected_transport::wake() noexcept {
   if (void* self = self_.load()) functions().wake(self);
 }

@@ -22,12 +22,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <regatta/abi.h>
 #include <regatta/ext/authenticate.h>
+#include <regatta/ext/counters.h>
 #include <regatta/ext/exchange.h>
 
 namespace regatta {
@@ -71,6 +73,9 @@ public:
   const void* extension(const char* id) const;
   // [loop] Returns the counters since connect().
   rg_counters counters();
+  // [loop] Returns the values of "regatta.counters/1" by name, added up where a name occurs twice; none without it.
+  // Requires connect().
+  std::map<std::string, double> own_counters();
   // [any] Makes a poll() of the instance return. Does nothing while there is no instance.
   void wake() noexcept;
 

@@ -6,10 +6,15 @@
 #include "runtime/strategy_host.hpp"
 
 #include "base/failure.hpp"
+#include "memory/arithmetic.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+#include <regatta/gemm.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -42,7 +47,7 @@ processor& strategy_host::processor_of(const rg_buffer& b) {
 rg_status strategy_host::compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes) {
   w.kind = op.kind;
   w.target = regions_.address(at);
-  if (!regions_.ghosts() && !processor_of(at).run(w)) return refuse(op, "an index names an element outside the buffer");
+  if (!regions_.ghosts() && !processor_of(at).run(w)) reject(op, "an index names an element outside the buffer");
   return complete_work(op, bytes);
 }
 
@@ -55,25 +60,23 @@ rg_work strategy_host::work(std::uint64_t count, double a) const {
   return w;
 }
 
-rg_status strategy_host::accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w) {
-  if (!index.region) return RG_OK;
-  if (const rg_status s = accept(op, {{"the target", target}, {"the index", index, RG_I32}}); s < 0) return s;
+void strategy_host::accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w) {
+  if (!index.region) return;
+  accept(op, {{"the target", target}, {"the index", index, RG_I32}});
   w.index = regions_.address(index);
   w.index_count = index.count;
-  return RG_OK;
 }
 
 rg_status strategy_host::fill(const rg_op_fill& o) {
   auto w = work(o.target.count, o.value);
-  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
-  if (const rg_status s = accept_index(o.op, o.target, o.index, w); s < 0) return s;
+  accept(o.op, {{"the target", o.target, RG_F32}});
+  accept_index(o.op, o.target, o.index, w);
   return compute(o.op, o.target, w, (o.index.region ? o.index.count : o.target.count) * sizeof(float) * 2);
 }
 
 rg_status strategy_host::copy(const rg_op_copy& o) {
-  if (const rg_status s = accept(o.op, {{"the target", o.target}, {"the source", o.source, o.target.type}}); s < 0)
-    return s;
-  if (o.source.count != o.target.count) return refuse(o.op, different_length);
+  accept(o.op, {{"the target", o.target}, {"the source", o.source, o.target.type}});
+  if (o.source.count != o.target.count) reject(o.op, different_length);
   const std::uint64_t bytes = bytes_of(o.target);
   if (!regions_.ghosts()) processor_of(o.target).copy(regions_.address(o.target), regions_.address(o.source), bytes);
   return complete_work(o.op, bytes * 2);
@@ -81,35 +84,82 @@ rg_status strategy_host::copy(const rg_op_copy& o) {
 
 rg_status strategy_host::axpy(const rg_op_axpy& o) {
   auto w = work(o.target.count, o.factor);
-  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}, {"the source", o.source, RG_F32}}); s < 0)
-    return s;
-  if (const rg_status s = accept_index(o.op, o.target, o.index, w); s < 0) return s;
+  accept(o.op, {{"the target", o.target, RG_F32}, {"the source", o.source, RG_F32}});
+  accept_index(o.op, o.target, o.index, w);
   const std::uint64_t count = o.index.region ? o.index.count : o.target.count;
-  if (o.source.count != count) return refuse(o.op, different_length);
+  if (o.source.count != count) reject(o.op, different_length);
   w.source = regions_.address(o.source);
   return compute(o.op, o.target, w, count * sizeof(float) * 3);
 }
 
-rg_status strategy_host::scale(const rg_op_scale& o) {
-  auto w = work(o.target.count, o.factor);
-  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
-  return compute(o.op, o.target, w, bytes_of(o.target) * 2);
+rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double a) {
+  auto w = work(target.count, a);
+  accept(op, {{"the target", target, RG_F32}});
+  return compute(op, target, w, bytes_of(target) * 2);
 }
 
-rg_status strategy_host::clip(const rg_op_clip& o) {
-  auto w = work(o.target.count, o.max_norm);
-  if (const rg_status s = accept(o.op, {{"the target", o.target, RG_F32}}); s < 0) return s;
-  return compute(o.op, o.target, w, bytes_of(o.target) * 2);
+// Completes arithmetic that takes long: a device has enqueued it; the host computes `f` off the loop, and under a virtual
+// clock at once.
+rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
+  if (regions_.ghosts()) return complete_work(op, cost);
+  if (!(setup_.transport.caps.flags & RG_CAP_VIRTUAL)) {
+    functions_.add(op.cookie, std::move(f));
+    return RG_OK;
+  }
+  const rg_status s = f();
+  return s < 0 ? s : complete_work(op, cost);
+}
+
+rg_status strategy_host::run(const rg_op_run& o) {
+  if (!o.function || o.buffer_count > RG_MAX_RUN_BUFFERS)
+    reject(o.op, fmt::format("expected a function and {} buffers at most", RG_MAX_RUN_BUFFERS));
+  std::array<void*, RG_MAX_RUN_BUFFERS> addresses{};
+  for (std::uint32_t i = 0; i < o.buffer_count; ++i) {
+    accept(o.op, {{"a buffer", o.buffers[i]}, {"the first buffer", o.buffers[0]}});
+    addresses[i] = regions_.address(o.buffers[i]);
+  }
+  auto at = rg::make_versioned<rg_run>();
+  at.buffer_count = o.buffer_count;
+  const bool on_device = o.buffer_count && regions_.on_device(o.buffers[0]);
+  if (!(o.memory & (on_device ? RG_MEMORY_DEVICE : RG_MEMORY_HOST)))
+    reject(o.op, fmt::format("the function cannot compute where the buffers are, {} (rg_op_run.memory)",
+                             on_device ? "on a device" : "in host memory"));
+  if (on_device) {
+    at.device = device_->kind();
+    at.stream = device_->handle(device::computing);
+  }
+  const auto call = [this, at, addresses, function = o.function, context = o.context] {
+    rg_run here = at;
+    here.addresses = addresses.data();
+    return rg::fence(plugin_host_.c(), [&] { return function(context, &here); });
+  };
+  if (!on_device) return compute_apart(o.op, std::max(o.bytes, o.flops), call);
+  const rg_status s = call();
+  return s < 0 ? s : rg_status{RG_DONE};
+}
+
+rg_status strategy_host::gemm(const rg_op_gemm& o) {
+  accept(o.op, {{"a", o.a, RG_F32}, {"b", o.b, RG_F32}, {"c", o.c, RG_F32}});
+  const rg_gemm& g = o.gemm;
+  if (g.type != RG_F32 || !rg::fits(g, o.a.count, o.b.count, o.c.count))
+    reject(o.op, "expected matrices of RG_F32 that lie within their buffers");
+  const auto at = [&](const rg_buffer& b) { return static_cast<float*>(regions_.address(b)); };
+  float *const a = at(o.a), *const b = at(o.b), *const c = at(o.c);
+  if (!g.m || !g.n) return RG_DONE;
+  if (!regions_.on_device(o.c))
+    return compute_apart(o.op, std::max(rg::bytes_of(g), rg::flops_of(g)), [=] {
+      arithmetic::gemm(g, a, b, c);
+      return rg_status{RG_OK};
+    });
+  device_->gemm(g, a, b, c);
+  return RG_DONE;
 }
 
 rg_status strategy_host::accumulate(const rg_op_accumulate& o) {
   auto w = work(o.velocity.count, o.factor);
-  if (const rg_status s = accept(
-          o.op,
-          {{"the velocity", o.velocity, RG_F32}, {"the gradient", o.gradient, RG_F32}, {"the sum", o.sum, RG_F32}});
-      s < 0)
-    return s;
-  if (o.gradient.count != w.count || o.sum.count != w.count) return refuse(o.op, different_length);
+  accept(o.op,
+         {{"the velocity", o.velocity, RG_F32}, {"the gradient", o.gradient, RG_F32}, {"the sum", o.sum, RG_F32}});
+  if (o.gradient.count != w.count || o.sum.count != w.count) reject(o.op, different_length);
   w.source = regions_.address(o.gradient);
   w.index = regions_.address(o.sum);
   w.index_count = o.sum.count;
@@ -118,11 +168,11 @@ rg_status strategy_host::accumulate(const rg_op_accumulate& o) {
 
 rg_status strategy_host::convert(const rg_op_convert& o) {
   const rg_buffer &to = o.target, &from = o.source;
-  if (const rg_status s = accept(o.op, {{"the target", to}, {"the source", from}}); s < 0) return s;
-  if (to.count != from.count) return refuse(o.op, different_length);
+  accept(o.op, {{"the target", to}, {"the source", from}});
+  if (to.count != from.count) reject(o.op, different_length);
   const bool rounds = to.type == RG_F32 && from.type == RG_F32 && is_half(o.round_to);
   const bool narrows = from.type == RG_F32 && is_half(to.type), widens = to.type == RG_F32 && is_half(from.type);
-  if (!rounds && !narrows && !widens) return refuse(o.op, "between RG_F32 and RG_F16 or RG_BF16 only");
+  if (!rounds && !narrows && !widens) reject(o.op, "between RG_F32 and RG_F16 or RG_BF16 only");
   auto w = work(to.count, 0);
   w.type = to.type;
   w.source_type = from.type;
@@ -132,31 +182,27 @@ rg_status strategy_host::convert(const rg_op_convert& o) {
 }
 
 // Checks the buffers of TOP_K and SELECT, and fills in the work.
-rg_status strategy_host::accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values,
-                                          const rg_buffer& index, rg_work& w) {
-  if (const rg_status s =
-          accept(op, {{"the source", source, RG_F32}, {"the values", values, RG_F32}, {"the index", index, RG_I32}});
-      s < 0)
-    return s;
-  if (index.count != values.count) return refuse(op, "expected as many values as indices");
+void strategy_host::accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values,
+                                     const rg_buffer& index, rg_work& w) {
+  accept(op, {{"the source", source, RG_F32}, {"the values", values, RG_F32}, {"the index", index, RG_I32}});
+  if (index.count != values.count) reject(op, "expected as many values as indices");
   if (source.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
-    return refuse(op, "from 2^31 elements at most");
+    reject(op, "from 2^31 elements at most");
   w.source = regions_.address(source);
   w.index = regions_.address(index);
   w.index_count = index.count;
-  return RG_OK;
 }
 
 rg_status strategy_host::top_k(const rg_op_top_k& o) {
   auto w = work(o.source.count, 0);
-  if (const rg_status s = accept_selection(o.op, o.source, o.values, o.index, w); s < 0) return s;
-  if (o.values.count > o.source.count) return refuse(o.op, "of fewer than k elements");
+  accept_selection(o.op, o.source, o.values, o.index, w);
+  if (o.values.count > o.source.count) reject(o.op, "of fewer than k elements");
   return compute(o.op, o.values, w, bytes_of_selection(o.source, o.values.count));
 }
 
 rg_status strategy_host::select(const rg_op_select& o) {
   auto w = work(o.source.count, o.threshold);
-  if (const rg_status s = accept_selection(o.op, o.source, o.values, o.index, w); s < 0) return s;
+  accept_selection(o.op, o.source, o.values, o.index, w);
   std::uint64_t found = o.values.count;
   device::host_memory seen;
   const bool on_device = regions_.on_device(o.source);
@@ -170,7 +216,7 @@ rg_status strategy_host::select(const rg_op_select& o) {
     device_operations_.add(o, std::move(seen));
     return RG_OK;
   }
-  if (found > o.values.count) return refuse(too_many_selected);
+  if (found > o.values.count) refuse(too_many_selected);
   complete_later(o.op,
                  setup_.transport.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(bytes_of_selection(o.source, found)) : 0,
                  found * sizeof(float));

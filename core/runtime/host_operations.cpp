@@ -10,73 +10,24 @@
 
 #include <fmt/format.h>
 #include <regatta/clock.hpp>
+#include <regatta/operation_names.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
 
-// An operation as this engine knows it: the strategy's own struct, or a copy with zeros for the members that the
-// strategy's version of the interface does not have.
-template <class Op> class typed {
-public:
-  explicit typed(const rg_op& op) : view_(reinterpret_cast<const Op*>(&op)) {
-    if (op.struct_size >= sizeof(Op)) return;
-    std::memcpy(&copy_, &op, op.struct_size);
-    view_ = &copy_;
-  }
-  typed(const typed&) = delete;
-  typed& operator=(const typed&) = delete;
-  const Op& operator*() const { return *view_; }
-  const Op* operator->() const { return view_; }
-
-private:
-  const Op* view_;
-  Op copy_{};
-};
-
-const char* name_of(std::uint32_t kind) {
-  switch (kind) {
-  case RG_OP_SEND: return "send";
-  case RG_OP_RECV: return "receive";
-  case RG_OP_ALL_REDUCE: return "all-reduce";
-  case RG_OP_REDUCE_SCATTER: return "reduce-scatter";
-  case RG_OP_ALL_GATHER: return "all-gather";
-  case RG_OP_BROADCAST: return "broadcast";
-  case RG_OP_REDUCE: return "reduce";
-  case RG_OP_GATHER: return "gather";
-  case RG_OP_SCATTER: return "scatter";
-  case RG_OP_ALL_TO_ALL: return "all-to-all";
-  case RG_OP_BARRIER: return "barrier";
-  case RG_OP_FILL: return "fill";
-  case RG_OP_COPY: return "copy";
-  case RG_OP_AXPY: return "axpy";
-  case RG_OP_SCALE: return "scale";
-  case RG_OP_CLIP: return "clip";
-  case RG_OP_ACCUMULATE: return "accumulate";
-  case RG_OP_CONVERT: return "convert";
-  case RG_OP_TOP_K: return "top k";
-  case RG_OP_SELECT: return "select";
-  case RG_OP_GATHER_ROWS: return "gather rows";
-  case RG_OP_SCATTER_ROWS: return "scatter rows";
-  case RG_OP_APPLY: return "apply";
-  case RG_OP_NORM: return "norm";
-  case RG_OP_COMMIT: return "commit";
-  case RG_OP_ROWS_READ: return "read rows";
-  case RG_OP_ROWS_ADD: return "add to rows";
-  case RG_OP_ROWS_APPLY: return "apply rows";
-  case RG_OP_ROWS_WRITE: return "write rows";
-  default: return "timer";
-  }
+// Returns an operation as this engine knows it, with zeros for the members that the strategy's version of the interface
+// does not have.
+template <class Op> Op typed(const rg_op& op) {
+  Op copy{};
+  std::memcpy(static_cast<void*>(&copy), &op, std::min<std::size_t>(op.struct_size, sizeof copy));
+  return copy;
 }
 
 } // namespace
 
-rg_status strategy_host::refuse(const std::string& why) {
-  return plugin_host_.c()->fail(plugin_host_.c()->context, RG_E_PLUGIN, why.c_str());
-}
-
-rg_status strategy_host::refuse(const rg_op& op, const std::string& why) {
-  return refuse(fmt::format("{}: {}", name_of(op.kind), why));
+void strategy_host::reject(const rg_op& op, const std::string& why) {
+  refuse(fmt::format("{}: {}", rg::operation_name(op.kind), why));
 }
 
 std::uint64_t strategy_host::now() const {
@@ -91,7 +42,7 @@ template <class Op> rg_status strategy_host::rows(const Op& o) {
 rg_status strategy_host::submit(const rg_op& op) {
   switch (op.kind) {
   case RG_OP_SEND:
-  case RG_OP_RECV: return transfer(*typed<rg_op_transfer>(op));
+  case RG_OP_RECV: return transfer(typed<rg_op_transfer>(op));
   case RG_OP_ALL_REDUCE:
   case RG_OP_REDUCE_SCATTER:
   case RG_OP_ALL_GATHER:
@@ -100,52 +51,53 @@ rg_status strategy_host::submit(const rg_op& op) {
   case RG_OP_GATHER:
   case RG_OP_SCATTER:
   case RG_OP_ALL_TO_ALL:
-  case RG_OP_BARRIER: return collective(*typed<rg_op_collective>(op));
-  case RG_OP_FILL: return fill(*typed<rg_op_fill>(op));
-  case RG_OP_COPY: return copy(*typed<rg_op_copy>(op));
-  case RG_OP_AXPY: return axpy(*typed<rg_op_axpy>(op));
-  case RG_OP_SCALE: return scale(*typed<rg_op_scale>(op));
-  case RG_OP_CLIP: return clip(*typed<rg_op_clip>(op));
-  case RG_OP_ACCUMULATE: return accumulate(*typed<rg_op_accumulate>(op));
-  case RG_OP_CONVERT: return convert(*typed<rg_op_convert>(op));
-  case RG_OP_TOP_K: return top_k(*typed<rg_op_top_k>(op));
-  case RG_OP_SELECT: return select(*typed<rg_op_select>(op));
+  case RG_OP_BARRIER: return collective(typed<rg_op_collective>(op));
+  case RG_OP_FILL: return fill(typed<rg_op_fill>(op));
+  case RG_OP_COPY: return copy(typed<rg_op_copy>(op));
+  case RG_OP_AXPY: return axpy(typed<rg_op_axpy>(op));
+  case RG_OP_SCALE: return scale(op, typed<rg_op_scale>(op).target, typed<rg_op_scale>(op).factor);
+  case RG_OP_CLIP: return scale(op, typed<rg_op_clip>(op).target, typed<rg_op_clip>(op).max_norm);
+  case RG_OP_ACCUMULATE: return accumulate(typed<rg_op_accumulate>(op));
+  case RG_OP_CONVERT: return convert(typed<rg_op_convert>(op));
+  case RG_OP_TOP_K: return top_k(typed<rg_op_top_k>(op));
+  case RG_OP_SELECT: return select(typed<rg_op_select>(op));
   case RG_OP_GATHER_ROWS:
-  case RG_OP_SCATTER_ROWS: return copy_rows(*typed<rg_op_copy_rows>(op));
-  case RG_OP_APPLY: return apply(*typed<rg_op_apply>(op));
-  case RG_OP_NORM: return norm(*typed<rg_op_norm>(op));
-  case RG_OP_COMMIT: return commit(*typed<rg_op_commit>(op));
-  case RG_OP_ROWS_READ: return rows(*typed<rg_op_rows_read>(op));
-  case RG_OP_ROWS_ADD: return rows(*typed<rg_op_rows_add>(op));
-  case RG_OP_ROWS_APPLY: return rows(*typed<rg_op_rows_apply>(op));
-  case RG_OP_ROWS_WRITE: return rows(*typed<rg_op_rows_write>(op));
-  case RG_OP_TIMER: complete_later(op, typed<rg_op_timer>(op)->delay_ns, 0); return RG_OK;
-  default: return refuse(fmt::format("operation {:#x} is unknown to this engine", op.kind));
+  case RG_OP_SCATTER_ROWS: return complete_work(op, tables_->operate(typed<rg_op_copy_rows>(op)));
+  case RG_OP_GEMM: return gemm(typed<rg_op_gemm>(op));
+  case RG_OP_RUN: return run(typed<rg_op_run>(op));
+  case RG_OP_APPLY: return apply(typed<rg_op_apply>(op));
+  case RG_OP_NORM: return norm(typed<rg_op_norm>(op));
+  case RG_OP_COMMIT: return commit(typed<rg_op_commit>(op));
+  case RG_OP_ROWS_READ: return rows(typed<rg_op_rows_read>(op));
+  case RG_OP_ROWS_ADD: return rows(typed<rg_op_rows_add>(op));
+  case RG_OP_ROWS_APPLY: return rows(typed<rg_op_rows_apply>(op));
+  case RG_OP_ROWS_WRITE: return rows(typed<rg_op_rows_write>(op));
+  case RG_OP_TIMER: complete_later(op, typed<rg_op_timer>(op).delay_ns, 0); return RG_OK;
+  default: refuse(fmt::format("operation {:#x} is unknown to this engine", op.kind));
   }
 }
 
-// Checks an operation's buffers, and makes the device's next work wait for the operation's fence and for the gradients
+// Checks an operation's buffers (throws failure if one is wrong), and makes the device's next work wait for the operation's fence and for the gradients
 // that these buffers hold.
-rg_status strategy_host::accept(const rg_op& op, std::initializer_list<operand> operands) {
+void strategy_host::accept(const rg_op& op, std::initializer_list<operand> operands) {
   bool host = false, device = false;
   for (const operand& o : operands) {
-    if (!regions_.contains(o.buffer)) return refuse(op, fmt::format("{} lies outside its region", o.name));
-    if (o.type && o.buffer.type != o.type) return refuse(op, fmt::format("{} has the wrong type", o.name));
+    if (!regions_.contains(o.buffer)) reject(op, fmt::format("{} lies outside its region", o.name));
+    if (o.type && o.buffer.type != o.type) reject(op, fmt::format("{} has the wrong type", o.name));
     (regions_.on_device(o.buffer) ? device : host) = true;
   }
-  if (host && device) return refuse(op, "names both the host's memory and a device's");
-  if (!device_) return RG_OK;
+  if (host && device) reject(op, "names both the host's memory and a device's");
+  if (!device_) return;
   if (op.after) device_->wait_for(device::computing, op.after);
   for (const operand& o : operands) wait_for_gradients(o.buffer);
-  return RG_OK;
 }
 
 bool strategy_host::transport_reaches(const rg_buffer& b) const {
   return !device_ || regions_.on_device(b) || (setup_.transport.caps.memory & RG_MEMORY_HOST);
 }
 
-constexpr const char* out_of_reach = "the buffer is in the host's memory, which this transport cannot reach: take "
-                                     "alloc() for it, or run over shm or tcp";
+constexpr const char* out_of_reach =
+    "the buffer is in host memory, which this transport cannot reach: take alloc() for it, or run over shm or tcp";
 
 bool strategy_host::talks_to(std::uint32_t peer) {
   if (peer == cluster_.rank || !setup_.strategy->talks) return true;
@@ -162,20 +114,19 @@ bool strategy_host::talks_to(std::uint32_t peer) {
 
 rg_status strategy_host::transfer(const rg_op_transfer& o) {
   const rg_buffer& b = o.buffer;
-  if (const rg_status s = accept(o.op, {{"the buffer", b}}); s < 0) return s;
-  if (o.peer != cluster_.rank && !transport_reaches(b)) return refuse(o.op, out_of_reach);
+  accept(o.op, {{"the buffer", b}});
+  if (o.peer != cluster_.rank && !transport_reaches(b)) reject(o.op, out_of_reach);
   if (o.peer >= cluster_.size || o.lane >= setup_.lanes)
-    return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", o.peer, o.lane,
-                              cluster_.size, setup_.lanes));
+    refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", o.peer, o.lane,
+                       cluster_.size, setup_.lanes));
   if (!talks_to(o.peer))
-    return refuse(
-        fmt::format("a transfer with rank {}: talks({}, {}) says that these ranks exchange no message; it must "
-                    "return 1 for them",
-                    o.peer, std::min(o.peer, cluster_.rank), std::max(o.peer, cluster_.rank)));
+    refuse(fmt::format("a transfer with rank {}: talks({}, {}) says that these ranks exchange no message; it must "
+                       "return 1 for them",
+                       o.peer, std::min(o.peer, cluster_.rank), std::max(o.peer, cluster_.rank)));
   const bool add = o.flags & RG_OP_ADD;
-  if (add && b.type != RG_F32 && b.type != RG_F64) return refuse("a receive that adds is of RG_F32 or RG_F64");
+  if (add && b.type != RG_F32 && b.type != RG_F64) refuse("a receive that adds is of RG_F32 or RG_F64");
   if (o.wire && o.wire != RG_F32 && (b.type != RG_F32 || (o.wire != RG_F16 && o.wire != RG_BF16)))
-    return refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
+    refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
   const std::uint32_t wire = o.wire == RG_F32 ? 0 : o.wire;
   if (o.op.kind == RG_OP_SEND)
     transfers_.send(o.op.cookie, o.peer, o.lane, b, wire);
@@ -186,16 +137,16 @@ rg_status strategy_host::transfer(const rg_op_transfer& o) {
 
 rg_status strategy_host::collective(const rg_op_collective& o) {
   const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g.id == o.group; });
-  if (group == groups_.end()) return refuse(o.op, fmt::format("group {} is not from split()", o.group));
-  if (const char* wrong = error_in(o, *group)) return refuse(o.op, wrong);
+  if (group == groups_.end()) reject(o.op, fmt::format("group {} is not from split()", o.group));
+  if (const char* wrong = error_in(o, *group)) reject(o.op, wrong);
   const auto [source, target] = buffers_of(o, *group);
   const rg_buffer* any = source ? source : target;
   if (!offers(o.op.kind, o.reduction, any ? any->type : std::uint32_t{RG_U8}, o.wire))
-    return refuse(o.op, "the transport has none of this type, reduction and wire type");
+    reject(o.op, "the transport has none of this type, reduction and wire type");
   if (any) {
     const rg_buffer& other = target ? *target : *any;
-    if (const rg_status s = accept(o.op, {{"the source", *any}, {"the target", other}}); s < 0) return s;
-    if (!transport_reaches(*any)) return refuse(o.op, out_of_reach);
+    accept(o.op, {{"the source", *any}, {"the target", other}});
+    if (!transport_reaches(*any)) reject(o.op, out_of_reach);
   }
   transfers_.collective(o, collectives_.begin, source, target);
   return RG_OK;
@@ -206,8 +157,8 @@ bool strategy_host::offers(std::uint32_t kind, std::uint32_t reduction, std::uin
 }
 
 rg_status strategy_host::apply(const rg_op_apply& o) {
-  if (const rg_status s = accept(o.op, {{"the gradient", o.gradient, RG_F32}}); s < 0) return s;
-  if (device_ && !regions_.on_device(o.gradient)) return refuse(o.op, "the gradient is not where the weights are");
+  accept(o.op, {{"the gradient", o.gradient, RG_F32}});
+  if (device_ && !regions_.on_device(o.gradient)) reject(o.op, "the gradient is not where the weights are");
   const bool server = is_server(o.role);
   if (!regions_.ghosts())
     updates_->measure(server,
@@ -215,14 +166,14 @@ rg_status strategy_host::apply(const rg_op_apply& o) {
   return complete_work(o.op, bytes_of(o.gradient) * 5); // reads and writes weights and state, reads the gradient
 }
 
-rg_status strategy_host::accept_norm(const rg_op& op, const rg_buffer& pair) {
-  if (const rg_status s = accept(op, {{"the norm", pair, RG_F64}}); s < 0) return s;
-  if (pair.count != 2) return refuse(op, "the norm has two elements");
-  return device_ && !regions_.on_device(pair) ? refuse(op, "the norm is not where the weights are") : RG_OK;
+void strategy_host::accept_norm(const rg_op& op, const rg_buffer& pair) {
+  accept(op, {{"the norm", pair, RG_F64}});
+  if (pair.count != 2) reject(op, "the norm has two elements");
+  if (device_ && !regions_.on_device(pair)) reject(op, "the norm is not where the weights are");
 }
 
 rg_status strategy_host::norm(const rg_op_norm& o) {
-  if (const rg_status s = accept_norm(o.op, o.target); s < 0) return s;
+  accept_norm(o.op, o.target);
   const bool server = is_server(o.role);
   if (auto* const pair = static_cast<double*>(regions_.address(o.target)))
     updates_->measure(server, [&] {
@@ -233,7 +184,7 @@ rg_status strategy_host::norm(const rg_op_norm& o) {
 }
 
 rg_status strategy_host::commit(const rg_op_commit& o) {
-  if (const rg_status s = accept_norm(o.op, o.total); s < 0) return s;
+  accept_norm(o.op, o.total);
   const bool server = is_server(o.role);
   const auto* const pair = static_cast<const double*>(regions_.address(o.total));
   // The host needs the norm, to know how much to clip or whether to skip the update.
@@ -251,13 +202,11 @@ void strategy_host::add_norm_of_rows(bool server, double* pair) {
   if (tables_->windows().empty()) return;
   const auto rows = tables_->partial(server);
   double mine[] = {static_cast<double>(rows.not_finite), rows.sum_of_squares};
-  auto w = rg::make_versioned<rg_work>();
+  auto w = work(2, 1);
   w.kind = RG_OP_AXPY;
   w.type = w.source_type = RG_F64;
   w.target = pair;
   w.source = mine;
-  w.count = 2;
-  w.a = 1;
   if (device_) w.source = std::memcpy(norm_of_rows_[server].get(), mine, sizeof mine);
   processor_.run(w);
 }
@@ -267,10 +216,6 @@ void strategy_host::commit(bool server, const double* total, std::uint64_t step)
     updates_->commit(server, {total[0], total[1]}, step);
     tables_->commit(server, {total[0], total[1]}, step);
   });
-}
-
-rg_status strategy_host::copy_rows(const rg_op_copy_rows& o) {
-  return complete_work(o.op, tables_->operate(o));
 }
 
 rg_status strategy_host::complete_work(const rg_op& op, std::uint64_t bytes) {

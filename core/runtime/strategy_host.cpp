@@ -32,7 +32,7 @@ template <class T> const T* extension_of(const strategy_host_setup& s, const cha
 } // namespace
 
 strategy_host::strategy_host(strategy_host_setup setup)
-    : setup_(std::move(setup)), plugin_host_(setup_.log), transport_(*setup_.transport.functions),
+    : setup_(std::move(setup)), plugin_host_(setup_.log, setup_.extensions), transport_(*setup_.transport.functions),
       cluster_(setup_.cluster), device_(setup_.device),
       processor_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
       regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport.self, setup_.ghosts,
@@ -44,7 +44,8 @@ strategy_host::strategy_host(strategy_host_setup setup)
       transfers_(transport_, setup_.transport.self, setup_.transport.caps, *setup_.transport.host,
                  "transport " + setup_.transport.id, regions_, *on_host_, on_device_.get(), setup_.cluster.rank,
                  setup_.cluster.size, setup_.lanes),
-      rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_) {
+      rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_),
+      functions_([this] { transport_.wake(setup_.transport.self); }) {
   if (reaches_)
     if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();
@@ -101,48 +102,47 @@ void strategy_host::start() {
   record_weights_fence();
 }
 
-// Calls f(host), and turns an exception into a refusal: none may pass through the strategy.
+// Calls f(host), which returns nothing or a status, and turns an exception into a refusal: none may pass through the
+// strategy.
 template <class F> rg_status strategy_host::guarded(void* self, F&& f) {
   auto& x = *static_cast<strategy_host*>(self);
   try {
-    return f(x);
+    if constexpr (!std::is_void_v<decltype(f(x))>)
+      return f(x);
+    else
+      f(x);
+    return RG_OK;
   } catch (const std::exception& e) {
-    return x.refuse(e.what());
+    return x.plugin_host_.c()->fail(x.plugin_host_.c()->context, RG_E_PLUGIN, e.what());
   }
 }
 
 void strategy_host::set_memory_functions() {
   host_.alloc = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
-    return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (const rg_status late = x.require_creating("alloc")) return late;
+    return guarded(self, [&](strategy_host& x) {
+      x.require_creating("alloc");
       *out = x.regions_.allocate(type, count, x.name_of_buffer());
-      return RG_OK;
     });
   };
   host_.alloc_on_host = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
-    return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (const rg_status late = x.require_creating("alloc_on_host")) return late;
+    return guarded(self, [&](strategy_host& x) {
+      x.require_creating("alloc_on_host");
       *out = x.regions_.allocate_on_host(type, count, x.name_of_buffer());
-      return RG_OK;
     });
   };
   host_.own = [](void* self, std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* weights) {
-    return guarded(self, [&](strategy_host& x) -> rg_status { return x.own(role, first, count, weights); });
+    return guarded(self, [&](strategy_host& x) { *weights = x.own(role, first, count); });
   };
   host_.own_rows = [](void* self, std::uint32_t role, std::uint32_t table, std::uint64_t shards, std::uint64_t shard) {
-    return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (const rg_status late = x.require_creating("own_rows")) return late;
-      const bool server = is_server(role);
-      if ((server ? x.cluster_.server : x.cluster_.worker) < 0)
-        return x.refuse(server ? "own_rows: this rank is no server" : "own_rows: this rank is no worker");
-      x.tables_->own(server, table, shards, shard);
-      return RG_OK;
+    return guarded(self, [&](strategy_host& x) {
+      x.require_creating("own_rows");
+      x.tables_->own(x.require_role("own_rows", role), table, shards, shard);
     });
   };
-  host_.pointer = [](void* self, const rg_buffer* buffer, void** out) -> rg_status {
+  host_.pointer = [](void* self, const rg_buffer* buffer, void** out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
       if (x.regions_.ghosts() || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
-      if (!x.regions_.contains(*buffer)) return x.refuse("pointer: the buffer lies outside its region");
+      if (!x.regions_.contains(*buffer)) refuse("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
       return RG_OK;
     });
@@ -152,29 +152,29 @@ void strategy_host::set_memory_functions() {
 void strategy_host::set_operation_functions() {
   host_.now = [](void* self) { return static_cast<strategy_host*>(self)->now(); };
   host_.buckets = [](void* self, const std::uint64_t* ends, std::uint32_t count) {
-    return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (const rg_status late = x.require_creating("buckets")) return late;
+    return guarded(self, [&](strategy_host& x) {
+      x.require_creating("buckets");
       if ((count ? ends[count - 1] : 0) != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
-        return x.refuse("buckets must ascend and end where the arena does");
+        refuse("buckets must ascend and end where the arena does");
       x.buckets_.set({ends, ends + count}, x.device_ != nullptr);
-      return RG_OK;
     });
   };
-  host_.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
-    auto& x = *static_cast<strategy_host*>(self);
-    if (const rg_status late = x.require_creating("split")) return late;
-    if (!x.collectives_.begin) return RG_E_UNSUPPORTED;
-    const auto self_at = std::find(members, members + count, x.cluster_.rank);
-    collective_group g{0, count, static_cast<std::uint32_t>(self_at - members)};
-    if (g.index == count) return x.refuse("split: expected this rank among the members");
-    const rg_status s = x.collectives_.split(x.setup_.transport.self, members, count, &g.id);
-    if (s < 0) return s == RG_E_UNSUPPORTED ? s : x.refuse(x.setup_.transport.host->take_error());
-    x.groups_.push_back(g);
-    *group = g.id;
-    return s;
+  host_.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) {
+    return guarded(self, [&](strategy_host& x) -> rg_status {
+      x.require_creating("split");
+      if (!x.collectives_.begin) return RG_E_UNSUPPORTED;
+      const auto self_at = std::find(members, members + count, x.cluster_.rank);
+      collective_group g{0, count, static_cast<std::uint32_t>(self_at - members)};
+      if (g.index == count) refuse("split: expected this rank among the members");
+      const rg_status s = x.collectives_.split(x.setup_.transport.self, members, count, &g.id);
+      if (s < 0 && s != RG_E_UNSUPPORTED) refuse(x.setup_.transport.host->take_error());
+      if (s >= 0) x.groups_.push_back(g);
+      *group = g.id;
+      return s;
+    });
   };
   host_.submit = [](void* self, const rg_op* op) {
-    return guarded(self, [&](strategy_host& x) -> rg_status { return x.submit(*op); });
+    return guarded(self, [&](strategy_host& x) { return x.submit(*op); });
   };
   host_.offers = [](void* self, std::uint32_t kind, std::uint32_t reduction, std::uint32_t type,
                     std::uint32_t wire) -> std::uint32_t {
@@ -204,10 +204,12 @@ void strategy_host::set_record_functions() {
 }
 
 strategy_host::~strategy_host() {
+  functions_.stop(); // they may use the strategy
   if (self_) setup_.strategy->destroy(self_);
 }
 
 void strategy_host::forget_transport() {
+  functions_.stop();
   if (self_) setup_.strategy->destroy(self_);
   self_ = nullptr;
   regions_.forget_transport();
@@ -255,18 +257,27 @@ void strategy_host::read_arena(std::span<const float> all, const read_function& 
   }
 }
 
-rg_status strategy_host::require_creating(const char* what) {
-  if (!created_) return RG_OK;
-  return refuse(fmt::format("{} was called in a step: call it within create(), in C++ in the constructor", what));
+void strategy_host::refuse(const std::string& why) {
+  throw failure(exit_code::plugin, why);
 }
 
-rg_status strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
-  if (const rg_status late = require_creating("own")) return late;
+void strategy_host::require_creating(const char* what) const {
+  if (created_)
+    refuse(fmt::format("{} was called in a step: call it within create(), in C++ in the constructor", what));
+}
+
+bool strategy_host::require_role(const char* what, std::uint32_t role) const {
   const bool server = is_server(role);
+  if ((server ? cluster_.server : cluster_.worker) < 0)
+    refuse(fmt::format("{}: this rank is no {}", what, server ? "server" : "worker"));
+  return server;
+}
+
+rg_buffer strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint64_t count) {
+  require_creating("own");
   if (first > arena_.count || count > arena_.count - first || !count)
-    return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
-  if (!server && cluster_.worker < 0) return refuse("own: this rank is no worker");
-  if (server && cluster_.server < 0) return refuse("own: this rank is no server");
+    refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
+  const bool server = require_role("own", role);
   rg_buffer b = arena_.weights;
   if (server) {
     b = regions_.allocate(RG_F32, count, fmt::format("the weights that server {} owns", cluster_.server));
@@ -282,8 +293,7 @@ rg_status strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint6
     b.count = count;
   }
   if (!regions_.ghosts()) updates_->role(server).own(first, count, static_cast<float*>(regions_.address(b)));
-  *out = b;
-  return RG_OK;
+  return b;
 }
 
 } // namespace regatta

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one rank's strategy: implements rg_strategy_host (abi.h) on any transport. It contains no thread, process or
-// model, so the same code drives real ranks and a thousand simulated ones.
+// Runs one rank's strategy: implements rg_strategy_host (abi.h) on any transport. It contains no process or model, and no
+// thread but one for functions of the strategy's own, which is not used under a virtual clock. So the same code drives
+// real ranks and a thousand simulated ones.
 #pragma once
 
 #include "device/device.hpp"
@@ -13,6 +14,7 @@
 #include "registry/plugin_host.hpp"
 #include "runtime/collective_rules.hpp"
 #include "runtime/device_operations.hpp"
+#include "runtime/function_thread.hpp"
 #include "runtime/gradient_buckets.hpp"
 #include "runtime/operation_timers.hpp"
 #include "runtime/sparse_tables.hpp"
@@ -60,6 +62,7 @@ struct strategy_host_setup {
   // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   sparse_tables::init_function initial_rows;
   plugin_host::log_function log;
+  plugin_host::extension_function extensions; // of the strategy's host; may be empty
 };
 
 class strategy_host {
@@ -102,6 +105,8 @@ public:
   bool learns_before(std::uint64_t end) const;
   // [loop] As transfers::given_bytes().
   std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
+  // Returns the host address of a buffer of the strategy. Requires that it is on the host.
+  void* address(const rg_buffer& b) const { return regions_.address(b); }
   sparse_tables& tables() { return *tables_; }
   const sparse_tables& tables() const { return *tables_; }
   // [any] Returns, for each bucket, the end of its elements in the arena, ascending; the last is the arena's end. Does
@@ -118,6 +123,10 @@ public:
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once
   // more before the result is computed: a strategy may report a failure outside of begin() and poll().
   void require_success() const;
+  // [loop] Passes the strategy's state for a checkpoint to the functions of `s`, or from them: rg_strategy.save and load.
+  // Does nothing for a strategy without them. Throws failure with the plugin's text.
+  void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
+  void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
   // [compute] Declares that elements [0, end) of the arena hold this step's gradients; on a device, once `fence` has
   // passed. `end` only grows within a step. poll() and begin(end_step) report complete buckets to the strategy.
   // Lock-free.
@@ -132,11 +141,16 @@ public:
   std::uint64_t next_timer() const { return timers_.next(); }
   // [loop] Returns whether poll() must still be called: an operation or timer is pending, or serve is not over.
   bool busy() const {
-    return transfers_.outstanding() || !timers_.empty() || !device_operations_.empty() || running_[serve];
+    return transfers_.outstanding() || !timers_.empty() || !device_operations_.empty() || !functions_.empty() ||
+           running_[serve];
   }
 
   // [loop] Describes the pending operations, for messages to people.
-  std::vector<transfers::open_operation> open_operations() const { return transfers_.open(); }
+  std::vector<transfers::open_operation> open_operations() const {
+    auto open = transfers_.open();
+    if (!functions_.empty()) open.push_back({"a function of the strategy's own", UINT32_MAX, 0, 0, false, false});
+    return open;
+  }
   // [any] Returns the `end` of the last gradients_ready() in this step; 0: there was none. Lock-free.
   std::uint64_t gradients_ready_to() const noexcept { return buckets_.ready_to(); }
 
@@ -170,22 +184,27 @@ private:
   void set_record_functions();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
-  // Returns a refusal if the strategy has been created: `what` is then too late. Else RG_OK.
-  rg_status require_creating(const char* what);
+  // These throw failure (plugin), which guarded() turns into a refusal. refuse() always; require_creating() if the
+  // strategy has been created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*),
+  // else it returns whether that is the server's; reject() always, with the operation's name before `why`.
+  [[noreturn]] static void refuse(const std::string& why);
+  [[noreturn]] static void reject(const rg_op& op, const std::string& why);
+  void require_creating(const char* what) const;
+  bool require_role(const char* what, std::uint32_t role) const;
   // Returns whether the strategy's talks() connects this rank with `peer`, or `peer` is this rank.
   bool talks_to(std::uint32_t peer);
-  rg_status own(std::uint32_t role, std::uint64_t first, std::uint64_t count, rg_buffer* out);
+  rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count);
   struct operand {
     const char* name; // for messages: "the target"
     const rg_buffer& buffer;
     std::uint32_t type = any_type;
   };
   static constexpr std::uint32_t any_type = 0;
-  rg_status accept(const rg_op& op, std::initializer_list<operand> operands);
-  rg_status accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
-  rg_status accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
-                             rg_work& w);
-  rg_status accept_norm(const rg_op& op, const rg_buffer& pair);
+  void accept(const rg_op& op, std::initializer_list<operand> operands);
+  void accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
+  void accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
+                        rg_work& w);
+  void accept_norm(const rg_op& op, const rg_buffer& pair);
   rg_status transfer(const rg_op_transfer& o);
   bool transport_reaches(const rg_buffer& b) const;
   rg_status collective(const rg_op_collective& o);
@@ -196,8 +215,7 @@ private:
   rg_status fill(const rg_op_fill& o);
   rg_status copy(const rg_op_copy& o);
   rg_status axpy(const rg_op_axpy& o);
-  rg_status scale(const rg_op_scale& o);
-  rg_status clip(const rg_op_clip& o);
+  rg_status scale(const rg_op& op, const rg_buffer& target, double a); // SCALE, CLIP
   rg_status accumulate(const rg_op_accumulate& o);
   rg_status convert(const rg_op_convert& o);
   rg_status top_k(const rg_op_top_k& o);
@@ -208,7 +226,9 @@ private:
   void commit(bool server, const double* total, std::uint64_t step);
   void add_norm_of_rows(bool server, double* pair);
   template <class Op> rg_status rows(const Op& o);
-  rg_status copy_rows(const rg_op_copy_rows& o);
+  rg_status compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f);
+  rg_status run(const rg_op_run& o);
+  rg_status gemm(const rg_op_gemm& o);
   void wait_for_gradients(const rg_buffer& buffer);
   void record_weights_fence();
   void complete_device_operations();
@@ -216,10 +236,11 @@ private:
   rg_status complete_work(const rg_op& op, std::uint64_t bytes);
   static std::uint64_t virtual_ns(std::uint64_t bytes);
   void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
-  rg_status refuse(const std::string& why);
-  rg_status refuse(const rg_op& op, const std::string& why); // the text begins with the operation's name
   bool report_ready_buckets();
   void check_status(rg_status status, const char* what);
+  void move_state(rg_status (*slot)(void*, std::uint64_t, const rg_state*), std::uint64_t step, const rg_state& s) {
+    if (slot) check_status(slot(self_, step, &s), "checkpoint");
+  }
   void read_arena(std::span<const float> all, const read_function& to) const;
   std::string name_of_buffer();
   void end_activity(std::uint64_t which, rg_status status);
@@ -260,6 +281,7 @@ private:
   std::exception_ptr failure_;    // the first one
   operation_timers timers_;
   device_operations device_operations_;
+  function_thread functions_;
   std::vector<rg_completion> completions_, delivering_;
   strategy_records records_;
   std::uint32_t buffers_ = 0; // number that the strategy allocated

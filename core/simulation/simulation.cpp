@@ -63,6 +63,39 @@ rg_tensor tensor(std::uint32_t kind, const char* name, std::span<const std::int6
   return t;
 }
 
+// A rank's part of a checkpoint as the functions of rg_state.
+struct state_access {
+  std::function<void*(const rg_buffer&)> address;
+  simulated_checkpoint::rank* to;         // null: load
+  const simulated_checkpoint::rank* from; // null: save
+  std::size_t next = 0;
+
+  rg_status move(const char* name, void* data, std::uint64_t size) {
+    auto* const bytes = static_cast<std::byte*>(data);
+    if (to) {
+      to->state.emplace_back(name, std::vector(bytes, bytes + size));
+      return RG_OK;
+    }
+    if (next == from->state.size()) return RG_E_CONFIG;
+    const auto& [saved_name, saved] = from->state[next++];
+    if (saved_name != name || saved.size() != size) return RG_E_CONFIG;
+    std::ranges::copy(saved, bytes);
+    return RG_OK;
+  }
+  rg_state table() {
+    auto t = rg::make_versioned<rg_state>();
+    t.context = this;
+    t.bytes = [](void* self, const char* name, void* data, std::uint64_t size) {
+      return static_cast<state_access*>(self)->move(name, data, size);
+    };
+    t.buffer = [](void* self, const char* name, const rg_buffer* b) {
+      auto& x = *static_cast<state_access*>(self);
+      return x.move(name, x.address(*b), rg::bytes_of(*b));
+    };
+    return t;
+  }
+};
+
 // One rank: a strategy with its host and, for a worker, a model that takes virtual time.
 class simulated_rank {
 public:
@@ -81,6 +114,7 @@ public:
       auto t = tensor(RG_TENSOR_DENSE, "t",
                       setup.shapes.empty() ? std::span(&setup.tensors[k], 1) : std::span(setup.shapes.at(k)));
       t.compressible = 1;
+      t.reordered = t.ndim > 2 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors keep convolutions
       x.tensors.push_back(t);
     }
     if (setup.table_rows) {
@@ -92,9 +126,10 @@ public:
     x.optimizer = setup.optimizer;
     x.momentum = hand_over_momentum(plan, strategy.id, x.optimizer);
     x.log = setup.log;
+    x.extensions = setup.extensions;
     x.ghosts = setup.ghosts;
     x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
-      for (std::uint64_t i = 0; i < count; ++i) out[i] = padding_[first + i] ? 0 : initial_weight(first + i);
+      for (std::uint64_t i = 0; i < count; ++i) out[i] = first_weight(0, first + i);
     };
     x.initial_rows = [&setup](std::uint32_t, std::span<const std::uint64_t> rows, float* out) {
       const auto row = static_cast<std::uint64_t>(setup.table_row);
@@ -102,8 +137,9 @@ public:
     };
     strategy_ = std::make_unique<strategy_host>(std::move(x));
     const auto w = strategy_->weights();
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] = padding_[i] ? 0 : initial_weight(i);
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = first_weight(rank, i);
     strategy_->start();
+    if (setup.resume) load();
     if (rank == 0) next_at_ = setup.late_ns;
     if (cluster_.server >= 0) strategy_->begin(strategy_host::serve, 0);
     if (cluster_.worker >= 0)
@@ -153,6 +189,8 @@ public:
         pulls_ = 0;
         if (++step_ < setup_.steps)
           begin_step();
+        else if (setup_.stop_at)
+          phase_ = phase::over;
         else {
           strategy_->begin(strategy_host::finish, step_);
           phase_ = phase::finishing;
@@ -174,6 +212,14 @@ public:
   }
 
   bool over() const { return phase_ == phase::over; }
+  bool may_stop() const { return over() || !is_worker(); } // a server waits for the next step
+  // Returns this rank's part of a checkpoint. Call it when no rank can go on.
+  simulated_checkpoint::rank save() {
+    simulated_checkpoint::rank to{weights(), {}};
+    state_access access{[this](const rg_buffer& b) { return strategy_->address(b); }, &to, nullptr};
+    strategy_->save(setup_.steps, access.table());
+    return to;
+  }
   // Throws failure if the strategy's own code wrote outside of its buffers or into a tensor's padding.
   void require_no_damage() const {
     auto where = strategy_->find_damage();
@@ -200,6 +246,21 @@ public:
   }
 
 private:
+  float first_weight(std::uint32_t rank, std::uint64_t element) const {
+    if (setup_.resume) return setup_.resume->ranks.at(rank).weights.at(element);
+    return padding_[element] ? 0 : initial_weight(element);
+  }
+  void load() {
+    step_ = setup_.resume->step;
+    const simulated_checkpoint::rank& from = setup_.resume->ranks.at(rank_);
+    state_access access{[this](const rg_buffer& b) { return strategy_->address(b); }, nullptr, &from};
+    strategy_->load(step_, access.table());
+    if (access.next != from.state.size())
+      throw failure(exit_code::plugin, fmt::format("{}: rank {}: load() reads {} things from the checkpoint, save() "
+                                                   "wrote {}: name the same things in the same order",
+                                                   setup_.strategy, rank_, access.next, from.state.size()));
+  }
+
   enum class phase { beginning, reading, computing, ending, pulling, finishing, over };
 
   void set_rows(std::uint64_t step) {
@@ -340,6 +401,8 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     awake.clear();
     if (!left) break;
     const std::uint64_t next = std::min(network.next_event(), alarms.empty() ? never : alarms.top().first);
+    if (next == never && setup.stop_at && std::ranges::all_of(ranks, [](const auto& r) { return r->may_stop(); }))
+      break;
     if (next == never)
       throw std::runtime_error(
           fmt::format("{}: nothing can go on at {} ns: a deadlock", setup.strategy, network.now()));
@@ -369,6 +432,11 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     result.counted.push_back(network.counted(r));
     result.records.push_back(ranks[r]->records());
     result.state_bytes.push_back(ranks[r]->state_bytes());
+  }
+  if (setup.stop_at) {
+    setup.stop_at->step = setup.steps;
+    setup.stop_at->ranks.clear();
+    for (const auto& r : ranks) setup.stop_at->ranks.push_back(r->save());
   }
   result.virtual_ns = network.now();
   result.left_over = network.outstanding();

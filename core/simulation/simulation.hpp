@@ -13,11 +13,22 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace regatta {
+
+// What a run can go on from, by rank.
+struct simulated_checkpoint {
+  struct rank {
+    std::vector<float> weights;                                        // of a worker: the whole arena
+    std::vector<std::pair<std::string, std::vector<std::byte>>> state; // what the strategy saved, in its order
+  };
+  std::uint64_t step = 0; // the next one
+  std::vector<rank> ranks;
+};
 
 struct simulation_setup {
   std::string strategy;                             // its id
@@ -39,9 +50,15 @@ struct simulation_setup {
   std::int64_t table_row = 5;  // elements per row
   std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
   bool ghosts = false;
-  std::uint64_t straggler_ns = 0; // additional computing time of rank 1 in every step
-  plugin_host::log_function log;  // receives the messages of strategies
-  std::uint64_t late_ns = 0;      // delay of the first step of rank 0
+  std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step
+  plugin_host::log_function log;              // receives the messages of strategies
+  std::uint64_t late_ns = 0;                  // delay of the first step of rank 0
+  plugin_host::extension_function extensions; // of the strategies' hosts; may be empty
+  // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there: what
+  // strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
+  simulated_checkpoint* stop_at = nullptr;
+  // If not null, the run goes on from there, with the same cluster and tensors. Servers begin with worker 0's weights.
+  const simulated_checkpoint* resume = nullptr;
 };
 
 struct simulation_result {

@@ -74,8 +74,12 @@ void virtual_network::end(rank& r, std::uint64_t cookie, rg_status status, std::
   --outstanding_;
 }
 
-void virtual_network::transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left) {
-  from.waiting.emplace(std::pair(lane, order_++), std::pair(bytes, std::move(left)));
+void virtual_network::transmit(rank& from, const rg_transfer& t, std::function<void()> left) {
+  const std::uint64_t bytes = bytes_of(t.buffer);
+  auto& [messages_to_peer, bytes_to_peer] = from.counted.sent_to[{t.peer, t.lane}];
+  messages_to_peer += 1;
+  bytes_to_peer += bytes;
+  from.waiting.emplace(std::pair(t.lane, order_++), std::pair(bytes, std::move(left)));
   pump(from);
 }
 
@@ -102,7 +106,7 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
     match(k);
     return RG_OK;
   }
-  transmit(from, t.lane, bytes_of(t.buffer), [this, &from, t, k] {
+  transmit(from, t, [this, &from, t, k] {
     auto content = std::make_shared<payload>(read(t));
     end(from, t.cookie, RG_OK, 0);
     at(now_ + options_.latency_ns, [this, k, content] {
@@ -140,7 +144,7 @@ void virtual_network::match(key k) {
     const rg_transfer t = c.sends.front();
     c.receives.pop_front();
     c.sends.pop_front();
-    transmit(from, t.lane, bytes_of(t.buffer), [this, &from, &to, r, t] {
+    transmit(from, t, [this, &from, &to, r, t] {
       at(now_ + options_.latency_ns, [this, &from, &to, r, t] {
         auto content = read(t);
         end(from, t.cookie, RG_OK, 0);

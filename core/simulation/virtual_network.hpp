@@ -57,6 +57,8 @@ public:
   // Messages of a rank: those that have begun to leave, and those that have arrived. Native collectives do not count.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
+    // Messages and bytes that have been handed to the link, by peer and lane.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sent_to;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
   // Returns the ranks that since the last call got a completion, or may retry after RG_AGAIN. A rank may occur twice. A
@@ -117,7 +119,7 @@ private:
   }
   rg_status collective(rank& r, const rg_collective& c);
   static void write_results(const pending_collective& g); // writes every member's result
-  void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
+  void transmit(rank& from, const rg_transfer& t, std::function<void()> left);
   void pump(rank& from);
   void match(key k);
   void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);

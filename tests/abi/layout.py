@@ -25,7 +25,7 @@ INCLUDE = ROOT / "sdk" / "include"
 # Macros that a minor version may change: the minor version, the limit that no layout depends on, a compiler's attribute.
 FREE_MACROS = {"RG_ABI_MINOR", "RG_MAX_DIMS", "RG_EXPORT"}
 # Structs whose comment says that their size never changes. All other structs must say their size themselves.
-FIXED = {"rg_value", "rg_buffer", "rg_completion", "rg_blob", "rg_op"}
+FIXED = {"rg_value", "rg_buffer", "rg_completion", "rg_blob", "rg_op", "rg_gemm"}
 COMMENT = """\
 # SPDX-License-Identifier: Apache-2.0
 #

@@ -59,9 +59,10 @@ class Changes(unittest.TestCase):
         self.assertIn("rg_tensor.shape moved from 32 to 40", broken)
 
     def test_a_member_is_not_put_into_padding(self):
-        broken, appended = self.changed("abi/model.h", "  double init_a, init_b;", "  uint32_t more;\n  double init_a, init_b;")
-        self.assertEqual(broken, ["rg_tensor.more was inserted at 60, within the former 88 bytes of its struct: members are "
-                                  "appended behind them, not into padding"])
+        broken, appended = self.changed("abi/operations.h", "  uint64_t step;\n  uint64_t first;",
+                                        "  uint32_t more;\n  uint64_t step;\n  uint64_t first;")
+        self.assertEqual(broken, ["rg_op_apply.more was inserted at 28, within the former 72 bytes of its struct: members "
+                                  "are appended behind them, not into padding"])
         self.assertEqual(appended, [])
 
     def test_a_member_is_not_appended_into_padding_at_the_end(self):

@@ -210,6 +210,21 @@ TEST_CASE("broken strategies, and a sound one") {
   finds("strategy/keeps_rows", {"rows"}, {"drain", "serial", "replicas"});
 }
 
+TEST_CASE("a strategy that goes on from a checkpoint without its state is found") {
+  CHECK(check("strategy/saves_state", {"resumes", "drain"}).code == 0);
+  finds("strategy/forgets_state", {"resumes"}, {"drain", "deterministic"});
+}
+
+TEST_CASE("a model that uses weights outside of need() and done() is found") {
+  CHECK(check("model/releases", {"done", "need", "ready"}).code == 0);
+  for (const char* model : {"model/reads_after_done", "model/never_done", "model/needs_twice"})
+    finds(model, {"done"}, {"need", "ready"});
+}
+
+TEST_CASE("a strategy whose workers are not alike as it declares is found") {
+  finds("strategy/false_symmetry", {"symmetry"}, {"drain", "serial", "replicas"});
+}
+
 TEST_CASE("lossy strategies: error feedback and identical replicas are required, exact sums are not") {
   const names all = {"plan", "drain", "replicas", "serial", "clip", "buckets", "mean", "trains", "deterministic"};
   const findings sound = check("strategy/int8_sound", all, {"serial"});

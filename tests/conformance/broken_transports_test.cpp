@@ -18,6 +18,8 @@ TEST_CASE("broken transports") {
   finds("transport/knows_few_types", {"types"}, {"alignment", "fifo"});
   finds("transport/spins", {"idle"}, {"alignment"});
   finds("transport/counts_nothing", {"counters"}, {"alignment"});
+  finds("transport/cancels_twice", {"cancel-one"}, {"cancel", "alignment"});
+  finds("transport/counts_anew", {"own-counters"}, {"counters", "alignment"});
   finds("transport/crashes_on_cancel", {"cancel"}, {"killed-peer"});
   finds("transport/leaves_a_file", {"leaks"}, {"alignment"});
   finds("transport/refuses_a_choice", {"parameters"}, {"alignment"});

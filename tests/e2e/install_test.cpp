@@ -59,7 +59,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
 
   // The example files expect each project in a separate folder, built in its folder `build`.
   fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);
-  for (const char* name : {"custom_model", "custom_transport", "custom_strategy"}) {
+  for (const char* name : {"custom_model", "custom_transport", "custom_strategy", "custom_compressor"}) {
     CAPTURE(name);
     const fs::path project = examples / name;
     fs::remove_all(project / "build");
@@ -80,11 +80,39 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
                            log);
   REQUIRE_MESSAGE(compiled == 0, contents(log));
 
+  // From the installation to a table with a plugin of one's own: three commands.
+  const std::string with_path = "PATH=" + quoted(prefix / "bin") + ":\"$PATH\" ",
+                    in = "cd " + quoted(folder.path) + " && ";
+  const auto must = [&](const std::string& line) {
+    const int code = std::system(("(" + in + "env -u REGATTA_PLUGIN_PATH -u CMAKE_PREFIX_PATH " + with_path + line +
+                                  ") >" + quoted(log) + " 2>&1")
+                                     .c_str());
+    REQUIRE_MESSAGE(code == 0, line << contents(log));
+  };
+  must("regatta new model lenet");
+  must(cmake + " -S lenet -B lenet/build " REGATTA_TOOLS " -G '" REGATTA_GENERATOR "' && " + cmake +
+       " --build lenet/build");
+  must("regatta run lenet/lenet.toml --out table");
+  CHECK(contents(log).find("lenet") != std::string::npos);
+  const auto table = parsed(contents(folder.path / "table/result.json"));
+  REQUIRE(table["results"].size() == 2);
+  for (const auto& r : table["results"]) CHECK(r["status"] == "ok");
+  // The other templates, compiled in a hurry; that of a transport is the example's source, which is compiled above.
+  for (const std::string kind : {"strategy", "compressor"}) {
+    must("regatta new " + kind + " mine_" + kind);
+    must(cmake + " -S mine_" + kind + " -B b_" + kind +
+         " -DCMAKE_BUILD_TYPE=Debug " REGATTA_TOOLS " -G '" REGATTA_GENERATOR "' && " + cmake + " --build b_" + kind);
+    must(cmake + " -E chdir b_" + kind + " ctest --no-tests=error --output-on-failure");
+  }
+  must("regatta new transport mine");
+  CHECK(contents(folder.path / "mine/mine.cpp").find("rg::transport<mine>(\"mine\"") != std::string::npos);
+
   // Each of them passes the suite that came with the installation.
   for (const char* plugin :
        {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
         "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
-        "custom_strategy/build/custom_strategy_c.so", "custom_strategy/build/custom_strategy_ring.so"}) {
+        "custom_strategy/build/custom_strategy_c.so", "custom_strategy/build/custom_strategy_ring.so",
+        "custom_compressor/build/custom_compressor.so"}) {
     CAPTURE(plugin);
     const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
     CHECK_MESSAGE(checked == 0, contents(log));

@@ -123,6 +123,22 @@ outcome describe(const temporary_folder& s, const std::string& name, const std::
 
 } // namespace
 
+TEST_CASE("a model that reorders its tensors trains, but not with a strategy that reads them as matrices") {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small << "[sweep]\n\"strategy.plugin\" = [\"allreduce\", \"powersgd\"]\n";
+  const outcome o = program(s, "run x.toml --out r --format json" + options +
+                                   "--set model.mistake=reordered "
+                                   "--plugin-path " REGATTA_EXAMPLE_PLUGINS);
+  INFO(o.err);
+  const json r = parsed(o.out).at("results");
+  REQUIRE(r.size() == 2);
+  CHECK(r[0].at("status") == "ok");
+  CHECK(r[1].at("status") == "skipped");
+  has(r[1].at("error"),
+      "model liar: expected row-major tensors, which the strategy requires, got a layout of its own of "
+      "bias");
+}
+
 TEST_CASE("a model that describes itself wrongly fails its case by name, the others run") {
   fails_by_case("model.mistake", wrong_models, "none", small);
 }

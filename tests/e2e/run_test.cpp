@@ -5,6 +5,7 @@
 #include "recompute.hpp"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 using namespace regatta::test;
@@ -106,6 +107,37 @@ TEST_CASE("a result says what the contract promises") {
   INFO(again.err);
   CHECK(again.code == 0);
   CHECK(again.out.find("samples_per_second.median") != std::string::npos);
+}
+
+TEST_CASE("a run has the counters of the transport's own, by rank, of the timed region only") {
+  const temporary_folder s;
+  const auto counters = [&](const std::string& options) -> json {
+    const json r = results(s, small_experiment(20),
+                           "--set strategy.plugin=allreduce --set strategy.algorithm=ring "
+                           "--set cluster.workers=2 --set transport.plugin=" +
+                               options);
+    return r.at(0).at("repeats").at(0).at("case").at("transport_counters");
+  };
+  const json tcp = counters("tcp");
+  REQUIRE(tcp.size() == 2);
+  for (const json& rank : tcp) {
+    CAPTURE(rank);
+    CHECK(rank.at("system_calls").get<double>() >= 20); // each step sends at least one message
+    CHECK(rank.at("retransmits").get<double>() >= 0);
+  }
+  // The ring of two ranks sends the same messages in every step, and a record for each, whatever the warm-up sent.
+  const json eager = counters("shm --set transport.eager=1MiB --set transport.ring=8MiB");
+  const json direct = counters("shm --set transport.eager=0");
+  REQUIRE(eager.size() == 2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CAPTURE(rank);
+    const double messages = eager.at(rank).at("eager_messages");
+    CHECK(messages >= 20);
+    CHECK(std::fmod(messages, 20) == 0);
+    CHECK(eager.at(rank).at("direct_messages") == 0);
+    CHECK(direct.at(rank).at("direct_messages") == messages);
+    CHECK(direct.at(rank).at("eager_messages") == 0);
+  }
 }
 
 TEST_CASE("resume runs what is missing and refuses another experiment") {

@@ -10,6 +10,7 @@
 #include <executed.hpp>
 
 #include <doctest/doctest.h>
+#include <regatta/gemm.hpp>
 #include <regatta/random.hpp>
 
 #include <algorithm>
@@ -119,6 +120,44 @@ void check_same(const std::vector<float>& a, const std::vector<float>& b) {
 constexpr std::size_t sizes[] = {1, 7, 64, 1000, 70001};
 
 } // namespace
+
+TEST_CASE("a matrix product is the host's, except for the order of sums, however the matrices are stored") {
+  opened d;
+  REQUIRE(bool(d.functions().gemm));
+  for (const std::uint32_t flags : {0U, 1U, 2U, 3U})
+    for (const double beta : {0.0, -0.5}) {
+      CAPTURE(flags);
+      CAPTURE(beta);
+      rg_gemm g{.type = RG_F32, .flags = flags, .m = 5, .n = 33, .k = 70, .alpha = 0.5, .beta = beta};
+      g.a_row = (flags & RG_GEMM_A ? g.m : g.k) + 2; // gaps between rows
+      g.b_row = (flags & RG_GEMM_B ? g.k : g.n) + 1;
+      g.c_row = g.n + 3;
+      const auto a = numbers(100 * 75, 1), b = numbers(100 * 75, 2);
+      auto c = numbers(5 * g.c_row, 3);
+      REQUIRE(rg::fits(g, a.size(), b.size(), c.size()));
+      float *const da = d.make(a, 1), *const db = d.make(b), *const dc = d.make(c, 3);
+      d.check(d.functions().gemm(d.self(), 0, &g, da, db, dc));
+      rg::gemm(g, a.data(), b.data(), c.data());
+      const auto found = d.read(dc, c.size());
+      // Sums of 70 products of numbers around 1: each rounding is at most 2^-24 of a partial sum, which is below 100.
+      for (std::size_t i = 0; i < c.size(); ++i) REQUIRE(std::abs(found[i] - c[i]) < 1e-3F);
+    }
+  auto wrong = rg_gemm{.type = RG_BF16, .m = 1, .n = 1, .k = 1, .a_row = 1, .b_row = 1, .c_row = 1};
+  float* const one = d.make<float>(1);
+  CHECK(d.functions().gemm(d.self(), 0, &wrong, one, one, one) == RG_E_UNSUPPORTED);
+  wrong.type = RG_F32;
+  wrong.m = std::uint64_t{1} << 31;
+  CHECK(d.functions().gemm(d.self(), 0, &wrong, one, one, one) == RG_E_UNSUPPORTED);
+}
+
+TEST_CASE("a stream has a handle, by which others enqueue work") {
+  opened d;
+  void *a = nullptr, *b = nullptr;
+  d.check(d.functions().handle(d.self(), 0, &a));
+  d.check(d.functions().handle(d.self(), 1, &b));
+  CHECK(a);
+  CHECK(a != b);
+}
 
 TEST_CASE("what a device fills, adds and scales is what the host does") {
   opened d;

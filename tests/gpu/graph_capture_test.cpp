@@ -8,8 +8,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 namespace {
 
@@ -38,6 +40,20 @@ TEST_CASE("what was captured is replayed with the memory's contents of that time
   CHECK(refused.empty());
   CHECK(launches == 2); // once directly, once to be captured
   CHECK(sum == 1 + 2 + 3 + 4 + 100 + 3 * 200);
+}
+
+TEST_CASE("host functions are work of the stream: a wait for it ends behind them") {
+  for (int i = 0; i < 200; ++i) {
+    stream on;
+    std::atomic<bool> called = false;
+    const auto function = [](void* flag) {
+      for (int k = 0; k < 100; ++k) std::this_thread::yield(); // long enough that a wait could end before
+      *static_cast<std::atomic<bool>*>(flag) = true;
+    };
+    cudaLaunchHostFunc(on.s, function, &called);
+    REQUIRE(cudaStreamSynchronize(on.s) == cudaSuccess);
+    REQUIRE(called);
+  }
 }
 
 TEST_CASE("what cannot be captured is launched every time, and says why") {

@@ -4,6 +4,7 @@
 // bytes it sends.
 #include "matrix.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -197,6 +198,29 @@ TEST_CASE("all-gather: every worker sends 2k words to every other; servers: 2k w
       CHECK(r.counted[w].bytes_received <= 3 * 4 * words * n);
       CHECK(r.counted[w].bytes_received >= 3 * 4 * words / 2);
     }
+  }
+}
+
+TEST_CASE("a run that goes on from a checkpoint has momentum, residual and sparsity of the run before") {
+  for (const bool servers : {false, true}) {
+    simulation_setup s = setup_of({{0.75, 0.9}, 1, 3, 1, 0}, 3, servers);
+    s.servers = servers ? 1 : 0;
+    s.steps = 9;
+    const auto whole = simulate(plugins(), s);
+    simulated_checkpoint checkpoint;
+    simulation_setup before = s, after = s;
+    before.steps = 5; // in the ramp-up: the next steps have another sparsity
+    before.stop_at = &checkpoint;
+    simulate(plugins(), before);
+    REQUIRE(checkpoint.ranks.at(0).state.size() == 2);
+    after.resume = &checkpoint;
+    CHECK(simulate(plugins(), after).weights == whole.weights);
+    auto& residual = checkpoint.ranks[0].state[1];
+    CHECK(residual.first == "residual");
+    std::ranges::fill(residual.second, std::byte{0});
+    CHECK(simulate(plugins(), after).weights != whole.weights);
+    checkpoint.ranks[0].state.pop_back();
+    CHECK_THROWS_WITH_AS(simulate(plugins(), after), doctest::Contains("residual"), std::exception);
   }
 }
 

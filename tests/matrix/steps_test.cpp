@@ -137,3 +137,30 @@ TEST_CASE("clipping by a global norm adds the steps of adding it up, where it is
     CHECK(steps_of(s) == 2 + (servers > 1 ? 2 : 0));
   }
 }
+
+TEST_CASE("a strategy's own function works on the buffers, and takes the declared time, with ghosts too") {
+  const registry from = registry::of_files({REGATTA_TEST_STRATEGIES "/runs_function.so"});
+  const auto run = [&](std::map<std::string, nlohmann::json> parameters, bool ghosts = false) {
+    simulation_setup s = setup_of("runs_function", 1, 0, std::move(parameters));
+    s.steps = 1;
+    s.ghosts = ghosts;
+    return simulate(from, s);
+  };
+  const simulation_setup none = [&] {
+    simulation_setup s = setup_of("none", 1);
+    s.steps = 1;
+    return s;
+  }();
+  CHECK(run({}).weights != simulate(plugins(), none).weights);
+  for (const bool ghosts : {false, true}) {
+    CAPTURE(ghosts);
+    const std::uint64_t free = run({}, ghosts).virtual_ns;
+    CHECK(run({{"bytes", 10'000'000'000}}, ghosts).virtual_ns - free == second);
+    CHECK(run({{"bytes", 10'000'000'000}, {"flops", 20'000'000'000}}, ghosts).virtual_ns - free == 2 * second);
+    // 2 size^3 operations at 10 GFLOP/s; of a smaller one, 3 size^2 elements at 10 GB/s.
+    CHECK(run({{"size", 100}}, ghosts).virtual_ns - free == 200'000);
+    CHECK(run({{"size", 5}}, ghosts).virtual_ns - free == 30);
+  }
+  CHECK_THROWS_WITH(run({{"throws", true}}), doctest::Contains("the function gives up"));
+  CHECK_NOTHROW(run({{"throws", true}}, true)); // ghosts have no bytes: it is not called
+}

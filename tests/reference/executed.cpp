@@ -32,7 +32,7 @@ aligned_floats::aligned_floats(std::size_t count)
 }
 
 executed::executed(const std::string& plugin, const rg_graph& graph, const execution_options& options)
-    : awaited_(options.awaited) {
+    : awaited_(options.awaited), trace_(options.trace) {
   host_.struct_size = sizeof host_;
   host_.abi_major = RG_ABI_MAJOR;
   host_.abi_minor = RG_ABI_MINOR;
@@ -42,7 +42,9 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
     static_cast<executed*>(context)->error = text;
     return status;
   };
-  host_.extension = [](void*, const char*) -> const void* { return nullptr; };
+  host_.extension = [](void* self, const char* id) -> const void* {
+    return std::string_view(id) == RG_EXT_TRACE ? static_cast<executed*>(self)->trace_ : nullptr;
+  };
 
   const auto& component = load_component(plugin, RG_KIND_EXECUTOR, std::filesystem::path(plugin).stem());
   const auto* executor = static_cast<const rg_executor*>(component.functions);
@@ -52,6 +54,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   setup.precision = options.precision;
   setup.emulate = options.emulate;
   setup.plain = options.plain;
+  setup.row_major = options.row_major;
   setup.debug = options.debug;
   setup.memory = executor->memory;
   setup.threads = options.threads;

@@ -2,6 +2,8 @@
 //
 // Classes with a function whose name is right and whose form is wrong. CTest compiles this file once for each number
 // and expects the message of tests/sdk/CMakeLists.txt; with WRONG 0 it compiles.
+#include <regatta/compressor.hpp>
+#include <regatta/data_parallel.hpp>
 #include <regatta/model.hpp>
 #include <regatta/strategy.hpp>
 #include <regatta/transport.hpp>
@@ -30,6 +32,19 @@ struct strategy {
 #elif WRONG == 6
 private:
   static rg::task<> serve() {
+    co_return;
+  }
+#endif
+};
+
+struct bucketwise : rg::data_parallel<bucketwise> {
+  using data_parallel::data_parallel;
+#if WRONG == 12
+  static void exchange(rg::bucket) {}
+#elif WRONG == 13
+  static void update(rg::bucket) {}
+#else
+  static rg::task<> exchange(rg::bucket) {
     co_return;
   }
 #endif
@@ -69,7 +84,24 @@ struct model {
 #endif
 };
 
+struct compressor {
+  static constexpr auto promise = rg::compression::contraction;
+#if WRONG != 10
+  static double delta(std::uint64_t) {
+    return 1;
+  }
+#endif
+  static std::uint64_t bytes(std::uint64_t n) {
+    return n;
+  }
+  static void compress(std::span<const float>, std::span<std::byte>) {}
+  static void decompress(std::span<const std::byte>, std::span<float>) {}
+#if WRONG == 11
+  static void add(std::span<std::byte>, std::span<const std::byte>) {}
+#endif
+};
+
 } // namespace
 
-RG_PLUGIN("wrong_forms", "1", rg::strategy<strategy>("s", ""), rg::transport<transport>("t", ""),
-          rg::model<model>("m", ""))
+RG_PLUGIN("wrong_forms", "1", rg::strategy<strategy>("s", ""), rg::strategy<bucketwise>("b", ""),
+          rg::transport<transport>("t", ""), rg::model<model>("m", ""), rg::compressor<compressor>("c", ""))

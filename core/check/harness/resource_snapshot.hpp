@@ -16,7 +16,7 @@ struct resource_snapshot {
   // themselves, such as a peer's process or a thread.
   void expect_no_leaks() const;
 
-  std::size_t threads = 0;
+  std::size_t threads = 0;                // number of threads
   std::multiset<std::string> descriptors; // kinds: "socket", "/memfd:heap (deleted)"
   std::multiset<std::string> shared;      // mappings that other processes could share
   std::set<std::string> children;         // child processes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/harness/runner.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "check/harness/allocation_watch.hpp"
@@ -174,7 +173,7 @@ verdict run_in_child(const test& t, const subject& s) {
   return v;
 }
 
-report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
+report_to_parent::report_to_parent(std::FILE* output) : to_(dup(fileno(output))) {
   if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     throw failure(exit_code::run, "standard output is closed; the test process needs it for its report");
   report_progress_to(to_);

@@ -6,6 +6,7 @@
 
 #include "check/harness/suite.hpp"
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, rema
 verdict run_in_process(const test& t, const subject& s);
 
 // Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
-// forked, if no call of the plugin returns and it hangs (hang_watch): a call may sleep or compute for 15 s, or 60 s for
-// models and executors, because steps of large models take seconds; more under a sanitizer. The verdict is `failed`
+// forked, if a call of the plugin takes too long (hang_watch): 15 s, or 60 s for models and executors, because steps of
+// large models take seconds; more under a sanitizer. The verdict is `failed`
 // then, and also if the process ends without a report. Throws failure (run) if the process cannot be started. [main]
 verdict run_in_child(const test& t, const subject& s);
 
@@ -44,7 +45,8 @@ verdict run_in_child(const test& t, const subject& s);
 // output of the plugin to standard error. Create it once, before any plugin code runs.
 class report_to_parent {
 public:
-  report_to_parent(); // throws failure (run) if there is no standard output
+  // Throws failure (run) if `output`, the program's standard output, is not open.
+  explicit report_to_parent(std::FILE* output);
   // Writes the verdict as a line of JSON. Does nothing if the parent has closed the pipe.
   void send(const verdict& v) const;
 

@@ -39,7 +39,10 @@ std::vector<test> tests_of(const subject& s) {
         all[i].run = s.launcher_ranks ? skip_under_launcher : skip_without_launcher;
     break;
   }
-  case kind::strategy: append(all, strategy_tests()); break;
+  case kind::strategy:
+    append(all, strategy_tests());
+    append(all, compressor_tests());
+    break;
   }
   return all;
 }

@@ -84,5 +84,6 @@ std::vector<test> model_tests();            // models and executors
 std::vector<test> executor_tests();         // executors: ops and refusals
 std::vector<test> reference_tests();        // models: gradients against subject::reference
 std::vector<test> strategy_tests();         // strategies
+std::vector<test> compressor_tests();       // strategies: what their compressor promises
 
 } // namespace regatta::conformance

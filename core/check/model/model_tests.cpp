@@ -77,8 +77,11 @@ void layouts(const subject& s) {
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     if (m.tensors()[t].kind == RG_TENSOR_ROWS) continue;
     const floats w = m.initial(t, s.seed);
-    require(same_bits(m.from_canonical(t, m.canonical(t, w)), w),
+    const floats canonical = m.canonical(t, w);
+    require(same_bits(m.from_canonical(t, canonical), w),
             fmt::format("from_canonical(canonical(x)) differs from x for {}", m.tensors()[t].name));
+    require(m.tensors()[t].reordered || std::equal(canonical.begin(), canonical.end(), w.begin()),
+            fmt::format("canonical() changes the order of {}, whose rg_tensor.reordered is 0", m.tensors()[t].name));
   }
 }
 
@@ -202,6 +205,55 @@ void need_order(const subject& s) {
   const auto cancelled = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
   require(m.try_step(x, batch, RG_BATCH_LAST, {cancelled, {}}, result) == RG_E_CANCELLED,
           "the step does not return RG_E_CANCELLED, which its call of need() returned");
+}
+
+// Weights are there between need() and done() only: else each element is NaN.
+void releases_weights(const subject& s) {
+  model_under_test m(s, batch);
+  if (!(m.info().flags & RG_MODEL_RELEASES)) throw skipped("it does not declare RG_MODEL_RELEASES");
+  const samples x = m.start();
+  const double loss = m.step(x);
+  const std::vector<floats> start = m.weights(), expected = m.gradients();
+  const auto dense = [&](std::uint32_t t) { return m.tensors()[t].kind == RG_TENSOR_DENSE; };
+  const auto remove = [&](std::uint32_t t) {
+    std::fill(m.weights(t).begin(), m.weights(t).end(), std::numeric_limits<float>::quiet_NaN());
+  };
+  std::vector<int> held(start.size()), needed(start.size()); // needed: in this pass
+  std::string wrong;
+  const auto note = [&](bool right, const char* what, std::uint32_t t) {
+    if (!right && wrong.empty()) wrong = fmt::format("{} {}", what, m.tensors()[t].name);
+  };
+  for (std::uint32_t t = 0; t < start.size(); ++t)
+    if (dense(t)) remove(t);
+  const auto need = [&](std::uint32_t t) -> rg_status {
+    if (!dense(t)) return RG_OK;
+    note(!held[t], "need() without done() since the last need() of", t);
+    note(++needed[t] == 1, "a pass calls need() twice for", t);
+    held[t] = 1;
+    m.weights(t) = start[t];
+    return RG_OK;
+  };
+  const auto done = [&](std::uint32_t t) {
+    if (!dense(t)) return;
+    note(held[t], "done() without need() of", t);
+    held[t] = 0;
+    remove(t);
+  };
+  m.prepare({&x});
+  const rg_step_result result =
+      m.step(x, batch, RG_BATCH_LAST, {need, {}, done, [&] { std::ranges::fill(needed, 0); }});
+  require(wrong.empty(), wrong);
+  require(result.loss_sum == loss,
+          fmt::format("weights are read before need() or after done(): the loss is {} instead of {}", result.loss_sum,
+                      loss));
+  for (std::uint32_t t = 0; t < start.size(); ++t) {
+    if (!dense(t)) continue;
+    require(!held[t], fmt::format("the step ends without done() for {}", m.tensors()[t].name));
+    require(
+        same_bits(m.gradients(t), expected[t]),
+        fmt::format("weights are read before need() or after done(): the gradient of {} differs", m.tensors()[t].name));
+    m.weights(t) = start[t];
+  }
 }
 
 void allocates_nothing(const subject& s) {
@@ -338,6 +390,7 @@ std::vector<test> model_tests() {
        "ready() comes in tensor order, in the last micro-batch only; gradients are final then, and weights not read "
        "again",
        ready_order},
+      {"done", "weights are read between need() and done() only (RG_MODEL_RELEASES), once a pass", releases_weights},
       {"need", "no weight is read before need(); an error of need() ends the step", need_order},
       {"allocations", "after the first steps, a step allocates no block above 4 KiB, and memory in use does not grow",
        allocates_nothing},

@@ -311,7 +311,15 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
     auto& c = *static_cast<context*>(self);
     if (c.names("ready", tensor) && c.hooks.ready) c.hooks.ready(tensor);
   };
-  h.phase = [](void*, std::uint32_t, rg_fence) {};
+  if (hooks.done)
+    h.done = [](void* self, std::uint32_t tensor) {
+      auto& c = *static_cast<context*>(self);
+      if (c.names("done", tensor)) c.hooks.done(tensor);
+    };
+  h.phase = [](void* self, std::uint32_t phase, rg_fence) {
+    auto& c = *static_cast<context*>(self);
+    if (phase == RG_PHASE_BACKWARD && c.hooks.backward) c.hooks.backward();
+  };
   result = rg::make_versioned<rg_step_result>();
   const rg_status status = functions_.step(self_, &b, &h, &result);
   require(calls.wrong.empty(), calls.wrong);

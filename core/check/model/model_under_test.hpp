@@ -77,11 +77,14 @@ struct samples {
   std::vector<byte_array> inputs; // one for each input of the model: `count` samples in a row, then 64 bytes of padding
 };
 
-// Called during a step when the model calls rg_hooks.need and .ready, from the same thread. Either may be empty. The
-// model gets the status that `need` returns; an empty one returns RG_OK.
+// Called during a step when the model calls rg_hooks.need, .ready, .done and .phase, from the same thread. Each may be
+// empty. The model gets the status that `need` returns; an empty one returns RG_OK. The model's `done` is null if it is
+// empty.
 struct step_hooks {
   std::function<rg_status(std::uint32_t tensor)> need;
   std::function<void(std::uint32_t tensor)> ready;
+  std::function<void(std::uint32_t tensor)> done = {};
+  std::function<void()> backward = {};
 };
 
 // Functions throw failed if a call of the plugin fails, and skipped if it returns RG_E_UNSUPPORTED. Before a step or an

@@ -8,9 +8,9 @@
 #include "check/model/model_under_test.hpp"
 
 #include "base/text.hpp"
+#include "check/plugin/sample_cluster.hpp"
 #include "registry/inspect.hpp"
 #include "registry/parameters.hpp"
-#include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>

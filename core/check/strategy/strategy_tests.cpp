@@ -11,8 +11,10 @@
 #include "simulation/simulation.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -356,6 +358,35 @@ void deterministic(const subject& s) {
   }
 }
 
+// Stops between two steps, passes weights and saved state to new instances, and compares their weights at the end with
+// those of a run that did not stop. The optimizer is SGD, which keeps no state.
+void resumes(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (!(p.flags & RG_PLAN_RESUMES)) throw skipped("it does not declare RG_PLAN_RESUMES");
+  require(!s.tested->strategy.save == !s.tested->strategy.load, "it has only one of save() and load(); it needs both");
+  for_all(s, [&](simulation_setup& x) {
+    if (!(p.flags & RG_PLAN_MOMENTUM)) {
+      x.optimizer.plugin = "sgd";
+      x.optimizer.momentum = 0;
+    }
+    x.steps = whole_periods(p, 7);
+    const simulation_result whole = run_simulation(s, x);
+    simulated_checkpoint checkpoint;
+    simulation_setup before = x, after = x;
+    before.steps = 3;
+    before.stop_at = &checkpoint;
+    after.resume = &checkpoint;
+    try {
+      simulate(*s.plugins, before); // servers wait for the next step: receives are pending at its end
+    } catch (const std::exception& e) {
+      throw failed(title(x) + e.what());
+    }
+    require(run_simulation(s, after).weights == whole.weights,
+            title(x) + "a run that goes on from a checkpoint after 3 steps ends with other weights than one without a "
+                       "break: save() leaves out something that the strategy keeps, or load() does not restore it");
+  });
+}
+
 // A strategy that blocks (in a sleep, a lock, or a wait for a thread) gives up the CPU; virtual time needs no such
 // wait.
 void never_blocks(const subject& s) {
@@ -372,12 +403,71 @@ void never_blocks(const subject& s) {
                       x.steps, waits));
 }
 
+// The new number of each rank.
+using renaming = std::vector<std::uint32_t>;
+// Returns renamings of a symmetry from which all of its others are composed.
+std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, std::uint32_t ranks) {
+  renaming same(ranks);
+  std::iota(same.begin(), same.end(), 0u);
+  std::vector<renaming> all;
+  const auto add = [&](std::uint32_t first, std::uint32_t end, const auto& renamed) {
+    all.push_back(same);
+    for (std::uint32_t r = first; r < end; ++r) all.back()[r] = renamed(r);
+  };
+  if (symmetry == RG_SYMMETRY_ROTATION) add(0, workers, [&](std::uint32_t r) { return (r + 1) % workers; });
+  for (std::uint32_t k = 1; symmetry == RG_SYMMETRY_XOR && k < workers; k *= 2)
+    add(0, workers, [&](std::uint32_t r) { return r ^ k; });
+  for (std::uint32_t r = 1; symmetry == RG_SYMMETRY_CLASSES && r < ranks; ++r)
+    if (r != workers) add(r - 1, r + 1, [&](std::uint32_t x) { return x == r ? r - 1 : r; });
+  return all;
+}
+
+// Throws failed unless as many messages go between renamed ranks as between the ranks themselves, and as many bytes up to
+// one chunk of part_of() in each message: buckets may cut a tensor into parts that cannot be equal.
+void expect_symmetric(const simulation_setup& x, const simulation_result& r, const renaming& renamed) {
+  for (std::uint32_t from = 0; from < renamed.size(); ++from)
+    for (const auto& [to, sent] : r.counted[from].sent_to) {
+      const auto& [peer, lane] = to;
+      const auto& others = r.counted[renamed[from]].sent_to;
+      const auto found = others.find({renamed[peer], lane});
+      const auto there = found == others.end() ? std::pair<std::uint64_t, std::uint64_t>() : found->second;
+      const std::uint64_t more = std::max(there.second, sent.second) - std::min(there.second, sent.second);
+      require(there.first == sent.first && more <= sent.first * 16 * sizeof(float),
+              fmt::format("{}rank {} sends {} messages of {} bytes to rank {} on lane {}, and rank {}, which "
+                          "rg_plan.symmetry says is like it, {} of {} to rank {}",
+                          title(x), from, sent.first, sent.second, peer, lane, renamed[from], there.first, there.second,
+                          renamed[peer]));
+    }
+}
+
+void symmetric(const subject& s) {
+  bool declared = false;
+  for (std::uint32_t workers = 2; workers <= 8; ++workers)
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      const rg_plan p = plan_for(s, workers, servers);
+      require(p.symmetry <= RG_SYMMETRY_XOR, fmt::format("plan().symmetry is {}: use an RG_SYMMETRY_*", p.symmetry));
+      if (!p.symmetry || (servers > 1 && !needs_servers(s))) continue;
+      declared = true;
+      require(p.symmetry == RG_SYMMETRY_CLASSES || !(p.flags & RG_PLAN_SERVERS),
+              "plan().symmetry is a rotation or xor of workers, and there are servers: use RG_SYMMETRY_CLASSES");
+      require(p.symmetry != RG_SYMMETRY_XOR || std::has_single_bit(workers),
+              fmt::format("plan().symmetry is RG_SYMMETRY_XOR for {} workers: it needs a power of two", workers));
+      simulation_setup x = setup_for(s, workers, servers);
+      set_shapes(x, {{13440}, {16, 840}, {16, 105, 8, 2}});
+      const simulation_result r = run_simulation(s, x);
+      for (const renaming& renamed : renamings(p.symmetry, workers, workers + x.servers))
+        expect_symmetric(x, r, renamed);
+    }
+  if (!declared) throw skipped("it declares no symmetry (rg_plan.symmetry)");
+}
+
 void plans(const subject& s) {
   const parameter_values values(*s.tested, s.parameters);
   for (std::uint32_t workers = 1; workers <= 7; ++workers)
     for (std::uint32_t servers = 1; servers <= 3; ++servers) {
       const rg_plan a = plan_for(s, workers, servers), b = plan_for(s, workers, servers);
-      require(a.flags == b.flags && a.lanes == b.lanes && a.period == b.period && a.steady_from == b.steady_from,
+      require(a.flags == b.flags && a.lanes == b.lanes && a.period == b.period && a.steady_from == b.steady_from &&
+                  a.symmetry == b.symmetry,
               "plan() gives another result for the same arguments");
       require(a.flags == plan_for(s, 2, 1).flags,
               fmt::format("plan() gives other flags for {} workers than for 2", workers));
@@ -429,6 +519,8 @@ std::vector<test> strategy_tests() {
       {"trains", "a strategy that is asynchronous, compresses or averages approaches the weights of one worker",
        trains},
       {"deterministic", "two identical runs give bit-identical weights and the same virtual time", deterministic},
+      {"resumes", "a run that goes on from a checkpoint (RG_PLAN_RESUMES) ends with bit-identical weights", resumes},
+      {"symmetry", "ranks that it declares to be alike (rg_plan.symmetry) send as many messages and bytes", symmetric},
       {"blocks", "it does not block in a sleep, a lock or a wait for a thread", never_blocks},
       {"ghosts", "it runs on regions without bytes", ghosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},

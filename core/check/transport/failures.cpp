@@ -5,10 +5,12 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
 #include <fmt/format.h>
+#include <regatta/ext/cancel.h>
 #include <unistd.h>
 
 namespace regatta::conformance {
@@ -137,6 +139,85 @@ void cancel(const subject& which) {
   });
 }
 
+rg_status cancel_one(member& self, const rg_cancel* cancels, std::uint64_t cookie) {
+  self->check(cancels->cancel(self->self(), cookie), "cancel of regatta.cancel/1");
+  return self->wait(cookie).status;
+}
+
+// Before its message is sent, the second of three receives is cancelled: the other two take the messages.
+void cancelled_receive(member& self, const rg_cancel* cancels) {
+  const memory m = self->allocate(3000);
+  if (self->rank() == 0) {
+    fill(m.data, 3000, 9);
+    const std::uint64_t all[] = {self->recv(1, 0, m, 0, 1000), self->recv(1, 0, m, 1000, 1000),
+                                 self->recv(1, 0, m, 2000, 1000)};
+    self->poll(0);
+    const rg_status s = cancel_one(self, cancels, all[1]);
+    require(s == RG_E_CANCELLED,
+            fmt::format("a cancelled receive without a message ends with status {}; expected RG_E_CANCELLED", s));
+    std::vector<std::byte> before(3000);
+    fill(before.data(), 3000, 9);
+    self.barrier();
+    self->finish(all[0]);
+    self->finish(all[2]);
+    require(is_filled(m.data, 1000, 1) && is_filled(m.data + 2000, 1000, 2),
+            "the receives before and behind a cancelled one do not get the next two messages");
+    require(std::equal(m.data + 1000, m.data + 2000, before.begin() + 1000), "a cancelled receive writes its buffer");
+    self->check(cancels->cancel(self->self(), all[1]), "cancel of an operation that has ended");
+  } else {
+    self.barrier();
+    for (const std::uint64_t k : {1, 2}) {
+      fill(m.data, 1000, k);
+      self->finish(self->send(0, 0, m, 0, 1000));
+    }
+  }
+  self.barrier_polling(); // a second completion of the cancelled receive would show here
+}
+
+// The second of three sends is cancelled. The first is larger than any medium buffers, so it is on its way.
+void cancelled_send(member& self, const rg_cancel* cancels) {
+  const memory large = self->allocate(32 * MiB), m = self->allocate(3000);
+  if (self->rank() == 0) {
+    fill(m.data, 1000, 1);
+    fill(m.data + 1000, 1000, 2);
+    const std::uint64_t first = self->send(1, 0, large, 0, 32 * MiB), second = self->send(1, 0, m, 0, 1000),
+                        third = self->send(1, 0, m, 1000, 1000);
+    self->poll(0);
+    self->check(cancels->cancel(self->self(), second), "cancel of regatta.cancel/1");
+    self.barrier();
+    self->finish(first);
+    self->finish(third);
+    const rg_status s = self->wait(second).status;
+    require(s == RG_OK || s == RG_E_CANCELLED,
+            fmt::format("a cancelled send ends with status {}; expected RG_OK or RG_E_CANCELLED", s));
+    m.data[2000] = std::byte{s == RG_OK};
+    self->finish(self->send(1, 0, m, 2000, 1));
+  } else {
+    self.barrier();
+    self->finish(self->recv(0, 0, large, 0, 32 * MiB));
+    self->finish(self->recv(0, 0, m, 0, 1000));
+    const bool sent = is_filled(m.data, 1000, 1);
+    if (sent) self->finish(self->recv(0, 0, m, 0, 1000));
+    require(is_filled(m.data, 1000, 2), "the send behind a cancelled one does not arrive unchanged");
+    self->finish(self->recv(0, 0, m, 2000, 1));
+    require(sent == (m.data[2000] == std::byte{1}),
+            "a send that ended with RG_E_CANCELLED has arrived, or one that ended with RG_OK has not");
+  }
+  self.barrier_polling();
+}
+
+void cancel_operation(const subject& which) {
+  if (!endpoint(which, 0, 2, 1).extension<rg_cancel>(RG_EXT_CANCEL))
+    throw skipped("it cannot cancel one operation (" RG_EXT_CANCEL ")");
+  run_ranks(which, {}, [](member& self) {
+    const auto* cancels = self->extension<rg_cancel>(RG_EXT_CANCEL);
+    cancelled_receive(self, cancels);
+    cancelled_send(self, cancels);
+    const memory m = self->allocate(64 * KiB);
+    self->exchange(1 - self->rank(), m, 32 * KiB);
+  });
+}
+
 void killed_peer(const subject& which) {
   const auto wrong =
       errors_of_ranks(which, {.ranks = 3, .lanes = 2, .kind = ranks_as::processes, .close = false}, [](member& self) {
@@ -218,6 +299,7 @@ std::vector<test> failure_tests() {
       {"too-long", "a message longer than its receive fails the receive (and with RG_CAP_LONG_FAILS_SENDER the send)",
        too_long},
       {"cancel", "cancel() ends all operations with that peer, and no others", cancel},
+      {"cancel-one", "regatta.cancel/1 ends one operation, once, and no others", cancel_operation, false, true},
       {"killed-peer", "operations with a killed peer end with RG_E_PEER; the other ranks still exchange messages",
        killed_peer},
       {"close", "close() returns once everything sent has arrived", drained_close, false, true},

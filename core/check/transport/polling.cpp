@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <regatta/clock.hpp>
+#include <regatta/ext/counters.h>
 
 namespace regatta::conformance {
 namespace {
@@ -118,6 +122,39 @@ void counters(const subject& which) {
   });
 }
 
+void own_counters(const subject& which) {
+  if (!endpoint(which, 0, 2, 1).extension<rg_own_counters>(RG_EXT_COUNTERS))
+    throw skipped("it has no counters of its own (" RG_EXT_COUNTERS ")");
+  run_ranks(which, {}, [](member& self) {
+    const auto* own = self->extension<rg_own_counters>(RG_EXT_COUNTERS);
+    const auto read = [&] {
+      const rg_counter* first = nullptr;
+      std::uint32_t count = 0;
+      self->check(own->read(self->self(), &first, &count), "read of regatta.counters/1");
+      std::vector<std::pair<std::string, double>> all; // copied: the array is valid until the next call
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto c = rg::copy_versioned(rg::at_stride(first, i));
+        require(c.name && *c.name, "counter " + std::to_string(i) + " of its own has no name");
+        all.emplace_back(c.name, c.value);
+      }
+      return all;
+    };
+    const memory m = self->allocate(2 * MiB);
+    auto before = read();
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      self->exchange(1 - self->rank(), m, round * 100'000, round);
+      const auto after = read();
+      require(after.size() == before.size(), "the number of its own counters changes from call to call");
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        require(after[i].first == before[i].first, "its own counter \"" + before[i].first + "\" becomes \"" +
+                                                       after[i].first + "\": names must be the same in every call");
+        require(after[i].second >= before[i].second, "its own counter \"" + after[i].first + "\" decreases");
+      }
+      before = after;
+    }
+  });
+}
+
 } // namespace
 
 std::vector<test> polling_tests() {
@@ -127,6 +164,8 @@ std::vector<test> polling_tests() {
        idle, false, true},
       {"spin", "a poll() that spins reports the same completions as one that sleeps", spinning, false, true},
       {"counters", "counters() count messages exactly, and bytes as payload plus headers", counters, false, true},
+      {"own-counters", "counters of its own have the same names in every call, and never decrease", own_counters, false,
+       true},
   };
 }
 

@@ -14,27 +14,27 @@ namespace regatta {
 
 class timed_region {
 public:
-  explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
+  // Writes the differences into `record`, whose members of the region must be 0. Both must outlive this object.
+  timed_region(session& s, rank_record& record) : session_(s), record_(record), sensors_(s.device()) {}
   // [loop] All functions are called by the thread that holds the strategy. begin() also discards what the strategy has
   // recorded so far. Each of begin(), end(), pause() and resume() takes milliseconds if a device has sensors.
-  void begin(rank_record& record);
-  void end(rank_record& record);
+  void begin();
+  void end();
   // Copies the strategy's per-step records. Call it once serve() and finish() are over, because servers record the last
   // steps late.
-  void copy_records_of_steps(rank_record& record);
+  void copy_records_of_steps();
   // Exclude an evaluation, between the two calls, from the region's bytes, CPU time and sensors. Wall time is not
   // excluded: the caller puts it into step_time::paused.
   void pause();
   void resume();
 
 private:
+  // Adds the counters to the record, or subtracts them: +1 at the end of an interval, -1 at its begin.
+  void count(int sign);
+
   session& session_;
+  rank_record& record_;
   sensor_watch sensors_;
-  rg_counters counters_{};
-  double cpu_ = 0;
-  rg_counters paused_counters_{};
-  double paused_cpu_ = 0;
-  std::uint64_t given_bytes_ = 0, paused_given_bytes_ = 0;
   std::uint64_t server_update_ = 0;
   std::optional<cpu_ticks> ticks_;
 };

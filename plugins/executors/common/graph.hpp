@@ -65,6 +65,7 @@ struct graph_tensor {
   std::size_t elements = 1;
   static constexpr std::size_t unused = ~std::size_t{0};
   std::size_t first_op = unused;              // the lowest number of an op that uses it
+  std::size_t last_op = 0;                    // the highest
   float *data = nullptr, *gradient = nullptr; // the memory that ops use; null until the engine or executor provides it
   std::unique_ptr<sparse_table> sparse;       // null: not a sparse table
 

@@ -27,6 +27,7 @@ public:
   rg_model_info describe() {
     rg_model_info info = described_.info();
     info.unit = "samples";
+    info.flags = RG_MODEL_RELEASES;
     return info;
   }
 
@@ -38,7 +39,10 @@ public:
   // Does not write gradients: the engine supplies zeroed memory, and sums of zeros stay zero.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     const auto last = static_cast<std::uint32_t>(described_.tensors().size());
-    for (std::uint32_t i = last; i-- > 0;) hooks.need(i);
+    for (std::uint32_t i = last; i-- > 0;) {
+      hooks.need(i);
+      hooks.done(i);
+    }
     hooks.backward();
     if (batch.flags & RG_BATCH_LAST)
       for (std::uint32_t i = 0; i < last; ++i) hooks.ready(i);

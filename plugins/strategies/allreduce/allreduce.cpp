@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Synchronous data parallelism by all-reduce: every worker sums the gradients of all workers, bucket by bucket while
-// the backward pass still runs, and applies the same update. Buckets take turns on a few lanes. A lane carries one
-// bucket at a time, so that sends and receives match in order, and the latency of one lane overlaps with the bytes of
-// another. Gradients of sparse tables are gathered instead: every worker adds up the rows of all workers
-// (regatta/tables.hpp).
+// the backward pass still runs, and applies the same update (regatta/data_parallel.hpp). Gradients of sparse tables are
+// gathered instead: every worker adds up the rows of all workers (regatta/tables.hpp).
 //
 // With algorithm = "sharded", each worker sums and updates only its shard of a bucket, and weights are exchanged
 // instead of sums (sharded_update.hpp).
@@ -16,52 +14,50 @@
 #include "sharded_update.hpp"
 
 #include <regatta/algorithms.hpp>
+#include <regatta/data_parallel.hpp>
 #include <regatta/tables.hpp>
 
-#include <numeric>
+#include <bit>
 
 namespace {
 
-struct allreduce {
-  struct parameters {
-    std::int64_t bucket = 4 << 20;
-    std::int64_t lanes = 4;
+struct allreduce : rg::data_parallel<allreduce> {
+  struct parameters : rg::data_parallel_parameters {
     std::string algorithm = "auto";
     std::string wire = "fp32";
+    parameters() { lanes = 4; }
   };
-  static constexpr auto fields = rg::fields(
-      rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
-          .unit(RG_UNIT_BYTES)
-          .range(64, 1e10),
-      rg::field("lanes", &parameters::lanes, "buckets that are exchanged at once").range(1, 8),
-      rg::field("algorithm", &parameters::algorithm,
-                "auto: sharded if shards are large, else the transport's own if it has one, else by bucket size and "
-                "number of workers")
-          .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
-      rg::field("wire", &parameters::wire, "wire type of gradients; partial sums are rounded to it, too")
-          .one_of("fp32", "bf16", "fp16"));
+  static constexpr auto fields = std::tuple_cat(
+      rg::data_parallel_fields,
+      rg::fields(
+          rg::field("algorithm", &parameters::algorithm,
+                    "auto: sharded if shards are large, else the transport's own if it has one, else by bucket "
+                    "size and number of workers")
+              .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
+          rg::field("wire", &parameters::wire, "wire type of gradients; partial sums are rounded to it, too")
+              .one_of("fp32", "bf16", "fp16")));
 
-  static rg_plan plan(const parameters& p, const rg_cluster&) {
+  static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (p.wire != "fp32" && (p.algorithm == "sharded" || p.algorithm == "native"))
       throw rg::error(RG_E_CONFIG, "wire: expected \"fp32\" with algorithm = \"" + p.algorithm + "\", which " +
                                        (p.algorithm == "native" ? "adds in fp32" : "sends weights") + ", got \"" +
                                        p.wire + "\": leave out wire, or use algorithm = \"auto\"");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_RESUMES;
+    if (p.algorithm == "ring") plan.symmetry = RG_SYMMETRY_ROTATION;
+    if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
+      plan.symmetry = RG_SYMMETRY_XOR;
     if (p.algorithm == "native") plan.flags |= RG_PLAN_COLLECTIVES;
     if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
-    plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one is for rows of sparse tables
+    plan.lanes = p.lanes + 1; // the last one is for rows of sparse tables
     return plan;
   }
 
   allreduce(rg::comm& c, const parameters& p)
-      : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
-        lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())), wire(rg::wire_type(p.wire)),
-        members(c.workers()), total(c.alloc(2, RG_F64)), rows(c, static_cast<std::uint32_t>(p.lanes)) {
-    std::iota(members.begin(), members.end(), 0u);
+      : data_parallel(c, c.make_buckets(p.bucket), p.lanes), wire(rg::wire_type(p.wire)), rows(c, p.lanes) {
     if (!c.is_worker()) return;
-    if (members.size() > 1) {
-      groups = rg::group_by_host(c.cluster(), members, me());
+    if (c.workers() > 1) {
+      groups = rg::group_by_host(c.cluster(), members(), c.rank());
       if (p.algorithm == "sharded" || (p.algorithm == "auto" && sharding_pays())) {
         shard();
         return;
@@ -72,29 +68,48 @@ struct allreduce {
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(step, lane));
-    co_await rows.begin_step(touched);
+    data_parallel::begin_step(step);
+    return rows.begin_step(touched);
   }
   rg::task<> pull_rows(rg::step_rows touched) { return rows.pull_rows(touched); }
-  void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
-
+  rg::task<> update(rg::bucket b) {
+    if (sharded)
+      co_await sharded->update(b.index, b.step, b.lane);
+    else
+      co_await data_parallel::update(b);
+    if (comm.workers() > 1)
+      comm.record_value(record_name(sharded ? algorithm::sharded : chosen[b.index]), bytes_of(b.index));
+  }
+  rg::task<> exchange(rg::bucket b) {
+    if (comm.workers() == 1) co_return;
+    switch (chosen[b.index]) {
+    case algorithm::native: co_await comm.all_reduce(*group, b.gradients); break;
+    case algorithm::halving_doubling:
+      co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane, wire);
+      break;
+    case algorithm::recursive_doubling:
+      co_await rg::recursive_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, scratch[b.lane], b.lane,
+                                                 wire);
+      break;
+    case algorithm::hierarchical: co_await rg::hierarchical_all_reduce(comm, *groups, b.gradients, b.lane, wire); break;
+    default: co_await rg::ring_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane, wire);
+    }
+  }
+  // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
+  rg::task<> sum_norms(rg_buffer total) {
+    if (sharded) co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), total, 0);
+  }
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.end_step(step);
-    co_await running.join();
-    if (!comm.deferred()) co_return;
-    // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
-    co_await comm.norm(total, rg::role::worker);
-    if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
-    co_await comm.commit(total, step, rg::role::worker);
-    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await sharded->exchange_weights(b, 0);
+    co_await data_parallel::end_step(step);
+    for (std::size_t b = 0; sharded && comm.deferred() && b < buckets().size(); ++b)
+      co_await sharded->exchange_weights(b, 0);
   }
 
 private:
-  std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // index in members
-
   // Whether weights are in host memory: neither on a device nor ghosts.
   bool on_host() const { return comm.pointer<float>(comm.weights(comm.whole())); }
-  std::uint64_t bytes_of(std::size_t bucket) const { return buckets[bucket].count * sizeof(float); }
+  std::uint64_t bytes_of(std::size_t bucket) const { return buckets()[bucket].count * sizeof(float); }
   // The hosts have several workers each, and the same number of them.
   bool several_hosts() const { return groups && groups->here.size() > 1; }
 
@@ -103,7 +118,7 @@ private:
   // hierarchical algorithm may be faster, nor for deferred updates of a model with sparse tables.
   bool sharding_pays() const {
     constexpr std::uint64_t large = 256 << 10; // bytes
-    return !buckets.empty() && bytes_of(0) / members.size() >= large && on_host() && !wire && !several_hosts() &&
+    return !buckets().empty() && bytes_of(0) / comm.workers() >= large && on_host() && !wire && !several_hosts() &&
            !(comm.deferred() && comm.tables());
   }
 
@@ -111,14 +126,14 @@ private:
     if (comm.deferred() && comm.tables())
       throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables with "
                                    "optimizer.clip_norm, got one with them: use \"ring\" or \"auto\"");
-    sharded.emplace(comm, buckets, members, me(), !on_host());
-    if (sharded->is_native()) lanes = 1;
+    sharded.emplace(comm, buckets(), members());
+    if (sharded->is_native()) use_one_lane();
   }
 
   // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".
   void choose(const std::string& name) {
     // The transport's own all-reduce adds in fp32.
-    if ((name == "native" || (name == "auto" && !wire)) && comm.offers(RG_OP_ALL_REDUCE)) group = comm.split(members);
+    if ((name == "native" || (name == "auto" && !wire)) && comm.offers(RG_OP_ALL_REDUCE)) group = comm.split(members());
     if (name == "native" && !group)
       throw rg::error(RG_E_CONFIG,
                       "algorithm = \"native\": expected a transport with an all-reduce of its own, got one "
@@ -129,66 +144,22 @@ private:
                       "other ones: use \"ring\" or \"auto\", or set cluster.hosts = 2 to treat the ranks "
                       "as two hosts");
     std::uint64_t largest = 0; // elements, of the buckets that recursive doubling exchanges
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
+    for (std::size_t b = 0; b < buckets().size(); ++b) {
       chosen.push_back(group            ? algorithm::native
-                       : name == "auto" ? fastest(bytes_of(b), members.size(), several_hosts())
+                       : name == "auto" ? fastest(bytes_of(b), comm.workers(), several_hosts())
                                         : algorithm_named(name));
-      if (chosen[b] == algorithm::recursive_doubling) largest = std::max(largest, buckets[b].count);
+      if (chosen[b] == algorithm::recursive_doubling) largest = std::max(largest, buckets()[b].count);
     }
-    for (std::size_t lane = 0; largest && lane < lanes; ++lane) scratch.push_back(comm.alloc(largest));
+    for (std::uint32_t lane = 0; largest && lane < lanes(); ++lane) scratch.push_back(comm.alloc(largest));
   }
 
-  rg::task<> run_lane(std::uint64_t step, std::size_t lane) {
-    for (std::size_t b = lane; b < buckets.size(); b += lanes) {
-      rg::event& gradient_ready = ready[b];
-      co_await gradient_ready;
-      if (sharded)
-        co_await sharded->update(b, step, static_cast<std::uint32_t>(lane));
-      else
-        co_await update(b, step, static_cast<std::uint32_t>(lane));
-      if (members.size() > 1)
-        comm.record_value(record_name(sharded ? algorithm::sharded : chosen[b]),
-                          static_cast<std::int64_t>(bytes_of(b)));
-    }
-  }
-
-  rg::task<> update(std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    if (members.size() > 1) co_await reduce(b, lane);
-    co_await comm.apply(buckets[b].first, comm.gradients(buckets[b]), step, rg::role::worker);
-  }
-
-  rg::task<> reduce(std::size_t b, std::uint32_t lane) {
-    const rg_buffer gradient = comm.gradients(buckets[b]);
-    switch (chosen[b]) {
-    case algorithm::native: co_await comm.all_reduce(*group, gradient); break;
-    case algorithm::halving_doubling:
-      co_await rg::halving_doubling_all_reduce(comm, members, me(), gradient, lane, wire);
-      break;
-    case algorithm::recursive_doubling:
-      co_await rg::recursive_doubling_all_reduce(comm, members, me(), gradient, scratch[lane], lane, wire);
-      break;
-    case algorithm::hierarchical: co_await rg::hierarchical_all_reduce(comm, *groups, gradient, lane, wire); break;
-    default: co_await rg::ring_all_reduce(comm, members, me(), gradient, lane, wire);
-    }
-  }
-
-public:
-  rg::comm& comm;
-
-private:
-  std::vector<rg::span_of_arena> buckets;
-  std::vector<rg::event> ready;
-  std::size_t lanes;
   std::uint32_t wire;
-  std::vector<std::uint32_t> members;
-  rg_buffer total;
   std::optional<rg::host_groups> groups; // if empty, there is one host, or hosts have different numbers of workers
   std::optional<sharded_update> sharded; // if empty, `chosen` is used
   std::vector<algorithm> chosen;         // by bucket
   std::optional<rg::group> group;        // for the transport's own all-reduce
   std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling
   rg::replicated_tables rows;
-  rg::task_group running;
 };
 
 } // namespace

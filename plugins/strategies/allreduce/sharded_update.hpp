@@ -13,17 +13,16 @@
 
 #include <vector>
 
-// A bucket's tasks run once per step, on all workers. References that are passed must outlive the object, and the
+// A bucket's tasks run once per step, on all workers. The buckets that are passed must outlive the object, and the
 // object its tasks.
 class sharded_update {
 public:
-  // Call it in the strategy's constructor. `members` are the ranks of all workers in ascending order, this one at index
-  // `me`. `on_device`: the weights are on a device or are ghosts, not in host memory.
-  sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
-                 std::size_t me, bool on_device)
-      : comm_(c), buckets_(buckets), members_(members), me_(me) {
-    if (on_device && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
-    for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, me), rg::role::worker);
+  // Call it in the strategy's constructor. `members` are the ranks of all workers.
+  sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::span<const std::uint32_t> members)
+      : comm_(c), buckets_(buckets) {
+    const bool on_host = c.pointer<float>(c.weights(c.whole())); // else on a device, or ghosts
+    if (!on_host && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
+    for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, c.rank()), rg::role::worker);
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
       for (operations& o : *of_bucket) o.resize(members.size());
@@ -38,18 +37,16 @@ public:
   // commit(). Receives are posted before sends, so that messages arrive directly in place. `lane` must be the same on
   // all workers and carry no other bucket until the end; it is not used if is_native().
   rg::task<> update(std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    const rg_buffer mine = comm_.gradients(shard(b, me_));
+    const rg_buffer mine = comm_.gradients(shard(b, comm_.rank()));
     if (is_native()) {
       co_await comm_.reduce_scatter(*group_, comm_.gradients(buckets_[b]));
     } else {
-      for_others([&](std::size_t w, std::uint32_t rank) { sums_[b][w] = comm_.recv_add(rank, mine, lane); });
+      for_others([&](std::uint32_t w) { sums_[b][w] = comm_.recv_add(w, mine, lane); });
       if (!comm_.deferred()) post_weights(b, lane);
-      for_others([&](std::size_t w, std::uint32_t rank) {
-        pushes_[b][w] = comm_.send(rank, comm_.gradients(shard(b, w)), lane);
-      });
+      for_others([&](std::uint32_t w) { pushes_[b][w] = comm_.send(w, comm_.gradients(shard(b, w)), lane); });
       for (rg::operation& o : sums_[b]) co_await o;
     }
-    co_await comm_.apply(shard(b, me_).first, mine, step, rg::role::worker);
+    co_await comm_.apply(shard(b, comm_.rank()).first, mine, step, rg::role::worker);
     if (!comm_.deferred()) co_await send_weights(b, lane);
     for (rg::operation& o : pushes_[b]) co_await o;
   }
@@ -65,34 +62,29 @@ private:
   using operations = std::vector<rg::operation>;
 
   rg::span_of_arena shard(std::size_t b, std::size_t worker) const {
-    return rg::part_of(buckets_[b], worker, members_.size());
+    return rg::part_of(buckets_[b], worker, comm_.workers());
   }
   template <class F> void for_others(F&& f) {
-    for (std::size_t w = 0; w < members_.size(); ++w)
-      if (w != me_) f(w, members_[w]);
+    for (std::uint32_t w = 0; w < comm_.workers(); ++w)
+      if (w != comm_.rank()) f(w);
   }
   // Posts receives into the weights, which this step does not read any more.
   void post_weights(std::size_t b, std::uint32_t lane) {
-    for_others([&](std::size_t w, std::uint32_t rank) {
-      weights_[b][w] = comm_.recv(rank, comm_.weights(shard(b, w)), lane);
-    });
+    for_others([&](std::uint32_t w) { weights_[b][w] = comm_.recv(w, comm_.weights(shard(b, w)), lane); });
   }
   rg::task<> send_weights(std::size_t b, std::uint32_t lane) {
     if (is_native()) {
       co_await comm_.all_gather(*group_, comm_.weights(buckets_[b]));
       co_return;
     }
-    for_others([&](std::size_t w, std::uint32_t rank) {
-      answers_[b][w] = comm_.send(rank, comm_.weights(shard(b, me_)), lane);
-    });
+    const rg_buffer mine = comm_.weights(shard(b, comm_.rank()));
+    for_others([&](std::uint32_t w) { answers_[b][w] = comm_.send(w, mine, lane); });
     for (rg::operation& o : weights_[b]) co_await o;
     for (rg::operation& o : answers_[b]) co_await o;
   }
 
   rg::comm& comm_;
   const std::vector<rg::span_of_arena>& buckets_;
-  const std::vector<std::uint32_t>& members_;
-  std::size_t me_;
   std::optional<rg::group> group_;                            // of all workers; if empty, messages are used
   std::vector<operations> sums_, weights_, pushes_, answers_; // [bucket][worker]
 };

@@ -21,8 +21,8 @@ enum : std::uint32_t { to_servers, to_workers, rows_to_servers, rows_to_workers,
 struct async_ps {
   struct parameters {
     std::int64_t bound = -1;
-    std::int64_t bucket = 4 << 20;
-    std::int64_t ahead = 2;
+    std::uint64_t bucket = 4 << 20;
+    std::size_t ahead = 2;
   };
   static constexpr auto fields = rg::fields(
       rg::field("bound", &parameters::bound,
@@ -51,8 +51,9 @@ struct async_ps {
   }
 
   async_ps(rg::comm& c, const parameters& p)
-      : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)),
-        client(c, rows_to_servers, rows_to_workers), tables(c, rows_to_servers, rows_to_workers) {
+      : comm(c), cut(c, rg::buckets_for_servers(c, p.bucket)),
+        bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)), client(c, rows_to_servers, rows_to_workers),
+        tables(c, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());
@@ -65,7 +66,7 @@ struct async_ps {
         s.weights = c.own(range, rg::role::server);
         held.push_back(s);
       }
-    const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
+    const auto slots = std::min(p.ahead, held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w) {
       customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
       customers.back()->pushed.resize(held.size());
@@ -188,7 +189,7 @@ private:
   rg::task<> apply(std::uint32_t w, std::size_t b, std::uint64_t step) {
     shard& part = held[b];
     customer& from = *customers[w];
-    comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
+    comm.record_of_step("staleness", part.version - from.pulled[b], w, step);
     if (bound > 0) {
       ++part.version;
       co_await comm.apply(part.range.first, memory_of(from, b), step, rg::role::server);
@@ -248,7 +249,7 @@ private:
       co_await tables.receive(w);
       // In their first step all workers see the initial rows, however late one starts: losses stay comparable.
       while (rows_begun < comm.workers()) co_await from.rows_changed;
-      comm.record_of_step("staleness", static_cast<std::int64_t>(rows_version - told), w, step);
+      comm.record_of_step("staleness", rows_version - told, w, step);
       co_await apply_rows(w, step++);
     }
   }

@@ -19,25 +19,25 @@
 // The result shows the time for encoding, exchange and decoding ("encode_seconds", "wire_seconds", "decode_seconds"),
 // and the bytes exchanged, beside those of a dense exchange ("exchanged_bytes", "dense_bytes").
 #include <regatta/algorithms.hpp>
-#include <regatta/servers.hpp>
+#include <regatta/bucket_servers.hpp>
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
 namespace {
 
-struct dgc {
+struct dgc : rg::bucket_servers<dgc> {
   struct parameters {
     std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996, 0.999};
-    std::int64_t rampup_begin_step = 0;
-    std::int64_t rampup_step = 0;
-    std::int64_t dense_below = 16384;
+    std::uint64_t rampup_begin_step = 0;
+    std::uint64_t rampup_step = 0;
+    std::uint64_t dense_below = 16384;
     double clip_norm = 0;
     double momentum = 0;
     std::string exchange = "allgather";
-    std::int64_t lanes = 2;
+    std::uint32_t lanes = 2;
   };
   static constexpr auto fields = rg::fields(
       rg::field("sparsity", &parameters::sparsity,
@@ -70,112 +70,125 @@ struct dgc {
       throw rg::error(RG_E_CONFIG,
                       "expected momentum in optimizer.momentum or in strategy.momentum, got both: keep one of them");
     rg_plan plan{};
-    plan.flags =
-        RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
-    plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);
-    plan.steady_from = steps_of(p.rampup_begin_step) + steps_of(p.rampup_step) * (p.sparsity.size() - 1);
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY | RG_PLAN_MOMENTUM | RG_PLAN_RESUMES |
+                 (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
+    // Servers hold tensors of different sizes.
+    if (!by_servers(p) && std::has_single_bit(c.workers)) plan.symmetry = RG_SYMMETRY_XOR;
+    plan.lanes = p.lanes * (by_servers(p) ? 2 : 1);
+    plan.steady_from = p.rampup_begin_step + p.rampup_step * (p.sparsity.size() - 1);
     return plan;
   }
   static bool talks(const parameters& p, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
     return by_servers(p) ? rg::worker_and_server(c, a, b) : a < c.workers && b < c.workers;
   }
 
-  dgc(rg::comm& c, const parameters& given)
-      : comm(c), p(given), m(c.momentum() > 0 ? c.momentum() : given.momentum),
-        lanes(static_cast<std::uint32_t>(given.lanes)), members(c.workers()) {
-    std::iota(members.begin(), members.end(), 0u);
-    make_slices();
-    if (c.is_worker()) {
-      c.own(c.whole(), rg::role::worker);
-      u = c.alloc(c.arena().count);
-      v = c.alloc(c.arena().count);
-      ready = std::vector<rg::event>(slices.size());
-      warn_of_waste();
-    }
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) desks.push_back(std::make_unique<desk>(*this, lane));
+  dgc(rg::comm& c, const parameters& given) : dgc(c, given, make_slices(c, given)) {}
+
+  void checkpoint(rg::saved_state& s) {
+    serve_from(s.step());
+    if (!comm.is_worker()) return;
+    s.buffer("momentum", u);
+    s.buffer("residual", v);
   }
 
   // ------------------------------------------------------------------------------------------------- worker ---
 
-  void begin_step(std::uint64_t step) {
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) running.spawn(train(step, lane));
-  }
-  void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
-  rg::task<> end_step(std::uint64_t) { co_await running.join(); }
-  // With servers: an empty message in place of a lane's first push tells the server that this worker has finished.
-  rg::task<> finish() {
-    for (std::uint32_t s = 0; by_servers(p) && s < comm.servers(); ++s)
-      for (std::uint32_t lane = 0; lane < lanes; ++lane)
-        if (!slices_of(s, lane).empty()) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), lane);
+  rg::task<> update(rg::bucket b) {
+    comm.record_sum("dense_bytes", dense_bytes(slices[b.index]));
+    return sparse(slices[b.index], b.step) ? exchange_sparse(b) : exchange_dense(b);
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
 
-  rg::task<> serve() {
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) serving.spawn(serve_lane(lane));
-    co_await serving.join();
+  static std::uint32_t to_servers(std::uint32_t lane) { return lane; }
+  rg::operation receive(rg::bucket b, std::uint32_t w) {
+    desk& d = *desks[b.lane];
+    const rg_buffer sum = rg::sub(d.sum, 0, b.range.count);
+    if (sparse(slices[b.index], b.step)) return comm.recv(w, message(d.served, w, kept(b)), b.lane);
+    return w ? comm.recv_add(w, sum, b.lane) : comm.recv(w, sum, b.lane);
   }
-
-  rg::comm& comm;
+  rg::task<> answer(rg::bucket b) {
+    desk& d = *desks[b.lane];
+    const bool compressed = sparse(slices[b.index], b.step);
+    const rg_buffer sum = rg::sub(d.sum, 0, b.range.count);
+    rg_buffer indices{}, values = sum;
+    if (compressed) {
+      const std::uint64_t k = kept(b), room = std::min(b.range.count, k * comm.workers());
+      co_await comm.fill(sum, 0);
+      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+        const rg_buffer theirs = message(d.served, w, k);
+        co_await comm.axpy_at(sum, indices_in(theirs), 1, values_in(theirs));
+      }
+      const std::uint64_t found =
+          co_await comm.select(sum, 0, rg::sub(d.sum_indices, 0, room), rg::sub(d.sum_values, 0, room)) / sizeof(float);
+      indices = rg::sub(d.sum_indices, 0, found);
+      values = rg::sub(d.sum_values, 0, found);
+    }
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      if (compressed) d.sends[2 * w] = comm.send(w, indices, to_workers(b.lane));
+      d.sends[2 * w + 1] = comm.send(w, values, to_workers(b.lane));
+    }
+    for (auto& s : d.sends) co_await s;
+  }
 
 private:
   struct slice { // a tensor that is compressed, or adjacent tensors that are not
     rg::span_of_arena range;
     std::uint64_t elements; // without padding
     bool compressed;
-    std::uint32_t server;
   };
-  struct desk; // working memory of a lane
+
+  dgc(rg::comm& c, const parameters& given, std::vector<slice> made)
+      : bucket_servers(c, cut(c, made), given.lanes), p(given), m(c.momentum() > 0 ? c.momentum() : given.momentum),
+        slices(std::move(made)) {
+    if (c.is_worker()) {
+      c.own(c.whole(), rg::role::worker);
+      u = c.alloc(c.arena().count);
+      v = c.alloc(c.arena().count);
+      warn_of_waste();
+    }
+    for (std::uint32_t lane = 0; lane < lanes(); ++lane) desks.push_back(std::make_unique<desk>(*this));
+  }
 
   static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
-  static std::uint64_t steps_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
-  // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has
-  // the fewest elements so far.
-  void make_slices() {
-    const rg_arena& arena = comm.arena();
-    std::vector<std::uint64_t> ends, load(std::max(comm.servers(), 1u));
-    for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
-      const rg_slice& s = arena.slices[i];
-      const rg_tensor t = comm.tensor_of(s);
+  // Joins adjacent dense tensors.
+  static std::vector<slice> make_slices(const rg::comm& c, const parameters& p) {
+    std::vector<slice> slices;
+    for (std::uint32_t i = 0; i < c.arena().slice_count; ++i) {
+      const rg_slice& s = c.arena().slices[i];
+      const rg_tensor t = c.tensor_of(s);
       std::uint64_t elements = 1;
       for (std::uint32_t d = 0; d < t.ndim; ++d) elements *= static_cast<std::uint64_t>(t.shape[d]);
-      const bool compressed = t.compressible && elements >= static_cast<std::uint64_t>(p.dense_below);
+      const bool compressed = t.compressible && elements >= p.dense_below;
       if (!compressed && !slices.empty() && !slices.back().compressed) {
         slices.back().range.count += s.count;
         slices.back().elements += elements;
       } else {
-        slices.push_back({{s.first, s.count}, elements, compressed, 0});
+        slices.push_back({{s.first, s.count}, elements, compressed});
       }
     }
-    for (slice& q : slices) {
-      const auto least = std::min_element(load.begin(), load.end());
-      q.server = static_cast<std::uint32_t>(least - load.begin());
-      *least += q.range.count;
-      ends.push_back(q.range.end());
-    }
-    comm.set_buckets(ends);
+    return slices;
   }
-  std::vector<std::size_t> slices_of(std::uint32_t server, std::uint32_t lane) const {
-    std::vector<std::size_t> mine;
-    for (std::size_t i = lane; i < slices.size(); i += lanes)
-      if (!by_servers(p) || slices[i].server == server) mine.push_back(i);
-    return mine;
+  static std::vector<rg::span_of_arena> cut(rg::comm& c, const std::vector<slice>& slices) {
+    std::vector<rg::span_of_arena> buckets;
+    for (const slice& q : slices) buckets.push_back(q.range);
+    c.set_buckets(buckets);
+    return buckets;
   }
 
-  bool sparse(const slice& q, std::uint64_t step) const {
-    return q.compressed && step >= steps_of(p.rampup_begin_step);
-  }
+  bool sparse(const slice& q, std::uint64_t step) const { return q.compressed && step >= p.rampup_begin_step; }
   double sparsity_at(std::uint64_t step) const {
     const std::uint64_t last = p.sparsity.size() - 1;
     if (!p.rampup_step) return p.sparsity[last];
-    return p.sparsity[std::min(last, (step - steps_of(p.rampup_begin_step)) / steps_of(p.rampup_step))];
+    return p.sparsity[std::min(last, (step - p.rampup_begin_step) / p.rampup_step)];
   }
   // The number of values that a worker sends of a bucket.
   static std::uint64_t kept(const slice& q, double sparsity) {
     const double k = std::round(static_cast<double>(q.elements) * (1 - sparsity));
     return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(k), 1, q.elements);
   }
+  std::uint64_t kept(const rg::bucket& b) const { return kept(slices[b.index], sparsity_at(b.step)); }
   // The most values that a worker ever sends of a bucket.
   std::uint64_t most_kept(const slice& q) const {
     if (!q.compressed) return 0;
@@ -218,7 +231,7 @@ private:
 
   // Working memory of one lane: for each worker a message of k indices and k values; on a server also the sums.
   struct desk {
-    desk(dgc& d, std::uint32_t lane) {
+    explicit desk(dgc& d) {
       std::uint64_t k = 0, sums = 0, elements = 0;
       for (const slice& q : d.slices) {
         k = std::max(k, d.most_kept(q));
@@ -232,7 +245,6 @@ private:
       indices = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
       values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
       if (!d.comm.is_server()) return;
-      mine = d.slices_of(static_cast<std::uint32_t>(d.comm.cluster().server), lane);
       sum = d.comm.alloc(elements);
       // Buffers of their own: a worker in this process uses the lane's other buffers at the same time.
       served = d.comm.alloc(std::max<std::uint64_t>(2 * k * d.comm.workers(), 1), RG_I32);
@@ -241,8 +253,7 @@ private:
     }
     rg_buffer messages{}, indices{}, values{};
     std::vector<rg::operation> receives, sends;
-    std::vector<std::size_t> mine; // on a server: its buckets on this lane
-    rg_buffer served{}, sum{}, sum_indices{}, sum_values{};
+    rg_buffer served{}, sum{}, sum_indices{}, sum_values{}; // on a server
   };
   static rg_buffer message(rg_buffer messages, std::uint32_t worker, std::uint64_t k) {
     return rg::sub(messages, 2 * k * worker, 2 * k);
@@ -254,54 +265,47 @@ private:
     return values;
   }
   rg_buffer part(rg_buffer whole, const slice& q) const { return rg::sub(whole, q.range.first, q.range.count); }
-  std::uint32_t me() const { return static_cast<std::uint32_t>(comm.cluster().worker); }
-  void add_time(const char* name, std::uint64_t since) {
-    comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - since));
-  }
-
-  rg::task<> train(std::uint64_t step, std::uint32_t lane) {
-    for (std::size_t i = lane; i < slices.size(); i += lanes) {
-      rg::event& gradient_ready = ready[i];
-      co_await gradient_ready;
-      const slice& q = slices[i];
-      comm.record_sum("dense_bytes", dense_bytes(q));
-      if (sparse(q, step))
-        co_await exchange_sparse(q, step, lane);
-      else
-        co_await exchange_dense(q, step, lane);
-    }
+  std::uint32_t to_workers(std::uint32_t lane) const { return p.lanes + lane; }
+  // Adds the time since `since` to the result's figure `name`, and records it as span `span` on the lane's track.
+  void add_time(const char* name, const char* span, std::uint32_t lane, std::uint64_t since) {
+    const std::uint64_t now = comm.now();
+    comm.record_sum(name, 1e-9 * static_cast<double>(now - since));
+    if (comm.trace().on()) comm.trace().span({.name = span, .category = "strategy", .track = 16 + lane}, since, now);
   }
 
   // Exchanges the dense gradient, with ordinary momentum on the sum over all workers.
-  rg::task<> exchange_dense(const slice& q, std::uint64_t step, std::uint32_t lane) {
-    const rg_buffer g = comm.gradients(q.range), momentum = part(u, q);
-    rg_buffer sum = g;
+  rg::task<> exchange_dense(rg::bucket b) {
+    const slice& q = slices[b.index];
+    const rg_buffer momentum = part(u, q);
+    rg_buffer sum = b.gradients;
     const std::uint64_t begin = comm.now();
     if (by_servers(p)) {
       sum = part(v, q); // v is unused while a bucket is sent dense
-      auto answer = comm.recv(comm.server_rank(q.server), sum, lanes + lane);
-      co_await comm.send(comm.server_rank(q.server), g, lane);
+      const std::uint32_t server = comm.server_rank(server_of(b.index));
+      auto answer = comm.recv(server, sum, to_workers(b.lane));
+      co_await comm.send(server, b.gradients, b.lane);
       co_await answer;
-    } else if (members.size() > 1) {
-      co_await rg::halving_doubling_all_reduce(comm, members, me(), g, lane);
+    } else if (comm.workers() > 1) {
+      co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane);
     }
-    add_time("wire_seconds", begin);
+    add_time("wire_seconds", "exchange", b.lane, begin);
     comm.record_sum("exchanged_bytes", dense_bytes(q));
     if (m > 0) {
       co_await comm.scale(momentum, m);
       co_await comm.axpy(momentum, 1, sum);
       sum = momentum;
     }
-    co_await comm.apply(q.range.first, sum, step, rg::role::worker);
+    co_await comm.apply(b.range.first, sum, b.step, rg::role::worker);
   }
 
-  rg::task<> exchange_sparse(const slice& q, std::uint64_t step, std::uint32_t lane) {
-    desk& d = *desks[lane];
-    const std::uint64_t k = kept(q, sparsity_at(step));
-    const rg_buffer g = comm.gradients(q.range), momentum = part(u, q), residual = part(v, q);
-    const rg_buffer mine = message(d.messages, me(), k);
+  rg::task<> exchange_sparse(rg::bucket b) {
+    const slice& q = slices[b.index];
+    desk& d = *desks[b.lane];
+    const std::uint64_t k = kept(b);
+    const rg_buffer g = b.gradients, momentum = part(u, q), residual = part(v, q);
+    const rg_buffer mine = message(d.messages, comm.rank(), k);
     std::uint64_t begin = comm.now();
-    if (step && step == steps_of(p.rampup_begin_step)) { // until now u was the momentum of the sum
+    if (b.step && b.step == p.rampup_begin_step) { // until now u was the momentum of the sum
       co_await comm.scale(momentum, 1.0 / comm.workers());
       co_await comm.fill(residual, 0);
     }
@@ -310,89 +314,48 @@ private:
     co_await comm.top_k(residual, indices_in(mine), values_in(mine));
     co_await comm.fill_at(residual, indices_in(mine), 0);
     co_await comm.fill_at(momentum, indices_in(mine), 0);
-    add_time("encode_seconds", begin);
+    add_time("encode_seconds", "encode", b.lane, begin);
 
     begin = comm.now();
     std::uint64_t sums = 0; // elements in the server's answer
     if (by_servers(p)) {
-      const std::uint32_t server = comm.server_rank(q.server);
-      auto indices = comm.recv(server, d.indices, lanes + lane);
-      auto values = comm.recv(server, d.values, lanes + lane);
-      co_await comm.send(server, mine, lane);
+      const std::uint32_t server = comm.server_rank(server_of(b.index));
+      auto indices = comm.recv(server, d.indices, to_workers(b.lane));
+      auto values = comm.recv(server, d.values, to_workers(b.lane));
+      co_await comm.send(server, mine, b.lane);
       co_await indices;
       sums = co_await values / sizeof(float);
       comm.record_sum("exchanged_bytes", 2.0 * sizeof(float) * static_cast<double>(k + sums));
     } else {
-      for (const std::uint32_t w : members)
-        if (w != me()) d.receives[w] = comm.recv(w, message(d.messages, w, k), lane);
-      for (const std::uint32_t w : members)
-        if (w != me()) d.sends[w] = comm.send(w, mine, lane);
+      for (const std::uint32_t w : members())
+        if (w != comm.rank()) d.receives[w] = comm.recv(w, message(d.messages, w, k), b.lane);
+      for (const std::uint32_t w : members())
+        if (w != comm.rank()) d.sends[w] = comm.send(w, mine, b.lane);
       for (auto& r : d.receives) co_await r;
       for (auto& s : d.sends) co_await s;
       comm.record_sum("exchanged_bytes", compressed_bytes(q, k));
     }
-    add_time("wire_seconds", begin);
+    add_time("wire_seconds", "exchange", b.lane, begin);
 
     begin = comm.now();
     co_await comm.fill(g, 0);
     if (by_servers(p)) {
       co_await comm.axpy_at(g, rg::sub(d.indices, 0, sums), 1, rg::sub(d.values, 0, sums));
     } else { // in the order of workers, so that all have the same sum
-      for (const std::uint32_t w : members) {
+      for (const std::uint32_t w : members()) {
         const rg_buffer theirs = message(d.messages, w, k);
         co_await comm.axpy_at(g, indices_in(theirs), 1, values_in(theirs));
       }
     }
-    add_time("decode_seconds", begin);
-    co_await comm.apply(q.range.first, g, step, rg::role::worker);
-  }
-
-  rg::task<> serve_lane(std::uint32_t lane) {
-    desk& d = *desks[lane];
-    for (std::uint64_t step = 0; !d.mine.empty(); ++step)
-      for (const std::size_t i : d.mine) {
-        const slice& q = slices[i];
-        const bool compressed = sparse(q, step);
-        const std::uint64_t k = compressed ? kept(q, sparsity_at(step)) : 0;
-        const rg_buffer sum = rg::sub(d.sum, 0, q.range.count);
-        bool goodbye = false;
-        for (std::uint32_t w = 0; w < comm.workers(); ++w)
-          d.receives[w] = compressed ? comm.recv(w, message(d.served, w, k), lane)
-                          : w        ? comm.recv_add(w, sum, lane)
-                                     : comm.recv(w, sum, lane);
-        for (auto& push : d.receives) goodbye = co_await push == 0 || goodbye;
-        if (goodbye) co_return; // all workers train the same number of steps: all finish together
-        rg_buffer indices{}, values = sum;
-        if (compressed) {
-          co_await comm.fill(sum, 0);
-          for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-            const rg_buffer theirs = message(d.served, w, k);
-            co_await comm.axpy_at(sum, indices_in(theirs), 1, values_in(theirs));
-          }
-          const std::uint64_t room = std::min(q.range.count, k * comm.workers());
-          const std::uint64_t found =
-              co_await comm.select(sum, 0, rg::sub(d.sum_indices, 0, room), rg::sub(d.sum_values, 0, room)) /
-              sizeof(float);
-          indices = rg::sub(d.sum_indices, 0, found);
-          values = rg::sub(d.sum_values, 0, found);
-        }
-        for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-          if (compressed) d.sends[2 * w] = comm.send(w, indices, lanes + lane);
-          d.sends[2 * w + 1] = comm.send(w, values, lanes + lane);
-        }
-        for (auto& s : d.sends) co_await s;
-      }
+    add_time("decode_seconds", "decode", b.lane, begin);
+    co_await comm.apply(b.range.first, g, b.step, rg::role::worker);
   }
 
   parameters p;
   double m;
-  std::uint32_t lanes;
-  std::vector<std::uint32_t> members;
-  std::vector<slice> slices;
-  rg_buffer u{}, v{}; // of a worker: momentum; accumulated values that were not sent yet
-  std::vector<rg::event> ready;
-  std::vector<std::unique_ptr<desk>> desks;
-  rg::task_group running, serving; // a rank may be both
+  std::vector<slice> slices;                // by bucket
+  rg_buffer u{}, v{};                       // of a worker: momentum; accumulated values that were not sent yet
+  std::vector<std::unique_ptr<desk>> desks; // by lane
 };
 
 } // namespace

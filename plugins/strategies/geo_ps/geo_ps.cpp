@@ -19,17 +19,18 @@
 // handles sparse tables.
 #include "rows.hpp"
 
+#include <regatta/data_parallel.hpp>
 #include <regatta/servers.hpp>
 
 namespace {
 
-enum : std::uint32_t { to_servers, to_workers, rows_to_servers, rows_to_workers, lanes };
+enum : std::uint32_t { to_servers, to_workers, rows_to_servers, rows_to_workers, lane_count };
 
-struct geo_ps {
+struct geo_ps : rg::data_parallel<geo_ps> {
   struct parameters {
-    std::int64_t k = 400;
-    std::int64_t bucket = 4 << 20;
-    std::int64_t ahead = 2;
+    std::uint64_t k = 400;
+    std::uint64_t bucket = 4 << 20;
+    std::size_t ahead = 2;
     std::string merge = "add";
   };
   static constexpr auto fields = rg::fields(
@@ -46,8 +47,8 @@ struct geo_ps {
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
     plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT;
-    plan.lanes = lanes;
-    plan.period = static_cast<std::uint64_t>(p.k);
+    plan.lanes = lane_count;
+    plan.period = p.k;
     return plan;
   }
   static bool talks(const parameters&, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
@@ -55,21 +56,19 @@ struct geo_ps {
   }
 
   geo_ps(rg::comm& c, const parameters& p)
-      : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), adds(p.merge == "add"),
+      : data_parallel(c, rg::buckets_for_servers(c, p.bucket), 1), cut(c, buckets()), k(p.k), adds(p.merge == "add"),
         rows(c, adds, rows_to_servers, rows_to_workers), row_server(c, k, adds, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       c.own(c.whole(), rg::role::worker);
       if (c.arena().count) old = c.alloc(c.arena().count); // a model may have sparse tables only
       if (c.arena().count) answer = adds ? c.alloc(c.arena().count) : c.weights(c.whole());
-      total = c.alloc(2, RG_F64);
-      ready = std::vector<rg::event>(cut.buckets());
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());
     }
     if (!c.is_server()) return;
     for (std::size_t b = 0; b < cut.buckets(); ++b)
       if (const auto range = cut.mine(b); range.count) held.push_back({c.own(range, rg::role::server), 0});
-    const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
+    const auto slots = std::min(p.ahead, held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w)
       customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
   }
@@ -77,21 +76,22 @@ struct geo_ps {
   // ------------------------------------------------------------------------------------------------- worker ---
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
-    running.spawn(train(step));
+    data_parallel::begin_step(step);
     return rows.begin_step(touched);
   }
   // An evaluation reads the worker's own copy.
   rg::task<> pull_rows(rg::step_rows touched) { return rows.read(touched); }
-  void on_gradient(std::uint64_t, std::uint32_t b) { ready[b].set(); }
+  // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
+  rg::task<> update(rg::bucket b) {
+    if (b.step == 0) co_await comm.copy(old_of(b.range), comm.weights(b.range));
+    co_await comm.scale(b.gradients, comm.workers());
+    co_await comm.apply(b.range.first, b.gradients, b.step, rg::role::worker);
+    if (!comm.deferred() && closes(b.step)) co_await push(b.index);
+  }
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.update(step);
-    co_await running.join();
-    if (comm.deferred()) { // each worker clips by its own norm
-      co_await comm.norm(total, rg::role::worker);
-      co_await comm.commit(total, step, rg::role::worker);
-      if (closes(step))
-        for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(b);
-    }
+    co_await data_parallel::end_step(step); // with deferred updates each worker clips by its own norm
+    for (std::size_t b = 0; comm.deferred() && closes(step) && b < cut.buckets(); ++b) co_await push(b);
     steps = step + 1;
     if (closes(step)) co_await exchange();
   }
@@ -129,8 +129,6 @@ struct geo_ps {
     }
   }
 
-  rg::comm& comm;
-
 private:
   struct shard { // of a server: its part of one bucket
     rg_buffer weights{};
@@ -149,18 +147,6 @@ private:
 
   bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
 
-  // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
-  rg::task<> train(std::uint64_t step) {
-    for (std::size_t b = 0; b < cut.buckets(); ++b) {
-      const auto range = cut.bucket(b);
-      rg::event& gradient_ready = ready[b];
-      co_await gradient_ready;
-      if (step == 0) co_await comm.copy(old_of(range), comm.weights(range));
-      co_await comm.scale(comm.gradients(range), comm.workers());
-      co_await comm.apply(range.first, comm.gradients(range), step, rg::role::worker);
-      if (!comm.deferred() && closes(step)) co_await push(b);
-    }
-  }
   // The gradient is used up, so the difference is stored in its memory. With "replace" the answer arrives directly in
   // the weights, which this step does not read any more.
   rg::task<> push(std::size_t b) {
@@ -212,7 +198,7 @@ private:
         if (b == 0)
           for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(next);
         shard& part = held[b];
-        comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
+        comm.record_of_step("staleness", part.version - from.pulled[b], w, step);
         co_await comm.axpy(part.weights, adds ? 1.0 : 1.0 / comm.workers(), memory(b));
         if (b + slots < shards) post(b + slots);
         from.pulled[b] = ++part.version;
@@ -226,14 +212,12 @@ private:
   bool adds; // merge = "add"
   geo::row_worker rows;
   geo::row_server row_server;
-  rg_buffer old{};    // of a worker: the servers' weights as it knows them
-  rg_buffer answer{}; // of a worker: receives the servers' answers
-  rg_buffer total{};  // of a worker: for the norm
-  std::vector<rg::event> ready;
+  rg_buffer old{};                          // of a worker: the servers' weights as it knows them
+  rg_buffer answer{};                       // of a worker: receives the servers' answers
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;
   std::vector<std::unique_ptr<customer>> customers;
-  rg::task_group running, serving; // a rank may be both
+  rg::task_group serving;
 };
 
 } // namespace

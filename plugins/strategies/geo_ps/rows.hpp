@@ -301,8 +301,7 @@ public:
       : comm(c), k_(k), share_(adds ? 1.0 : 1.0 / c.workers()), to_servers_(to_servers), to_workers_(to_workers),
         pushed_(c.tables()) {
     if (!comm.tables() || !comm.is_server()) return;
-    for (std::uint32_t t = 0; t < comm.tables(); ++t)
-      comm.own_rows(t, rg::role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::server, comm.servers(), comm.server());
     for (std::uint32_t w = 0; w < comm.workers(); ++w) customers_.push_back({make_chunk(comm), {}, {}, 0});
     for (customer& c2 : customers_) c2.told.resize(comm.tables());
   }
@@ -322,7 +321,7 @@ public:
         auto& pushed = pushed_[r.table].numbers;
         pushed.insert(pushed.end(), numbers.begin(), numbers.end());
       }
-      comm.record_of_step("staleness", static_cast<std::int64_t>(periods_ - from.seen), w, step);
+      comm.record_of_step("staleness", periods_ - from.seen, w, step);
       from.seen = ++periods_;
       co_await answer(w);
     }

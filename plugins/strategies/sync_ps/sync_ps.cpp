@@ -32,8 +32,8 @@ enum : std::uint32_t {
 
 struct sync_ps {
   struct parameters {
-    std::int64_t bucket = 4 << 20;
-    std::int64_t ahead = 4;
+    std::uint64_t bucket = 4 << 20;
+    std::size_t ahead = 4;
     std::string wire = "fp32";
     bool early = true;
   };
@@ -47,8 +47,10 @@ struct sync_ps {
                      .one_of("fp32", "bf16", "fp16"),
                  rg::field("early", &parameters::early, "the next step begins before all weights have arrived"));
 
-  static rg_plan plan(const parameters&, const rg_cluster&) {
+  static rg_plan plan(const parameters&, const rg_cluster& c) {
     rg_plan plan{};
+    // Server 0 is unlike the others if it sums the norms of deferred updates.
+    if (!(c.flags & RG_HOST_DEFERRED)) plan.symmetry = RG_SYMMETRY_CLASSES;
     plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_SHORT;
     plan.lanes = lanes;
     return plan;
@@ -60,9 +62,10 @@ struct sync_ps {
   }
 
   sync_ps(rg::comm& c, const parameters& p)
-      : comm(c), cut(c, p.bucket), ahead(static_cast<std::size_t>(p.ahead)), wire(rg::wire_type(p.wire)),
+      : comm(c), cut(c, rg::buckets_for_servers(c, p.bucket)), ahead(p.ahead), wire(rg::wire_type(p.wire)),
         early(p.early), in_place(c.is_worker() && c.is_server() && !wire && !c.deferred()),
-        client(c, rows_to_servers, rows_to_workers), server(c, rows_to_servers, rows_to_workers) {
+        holder(in_place ? rg::role::worker : rg::role::server), client(c, rows_to_servers, rows_to_workers),
+        server(c, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());
@@ -75,9 +78,7 @@ struct sync_ps {
     std::uint64_t at = 0;
     for (std::size_t b = 0; b < cut.buckets(); ++b) {
       const auto range = cut.mine(b);
-      rg_buffer weights{};
-      if (range.count) weights = in_place ? c.own(range, rg::role::worker) : c.own(range, rg::role::server);
-      parts.push_back({range, weights, rg::sub(sums, in_place ? range.first : at, range.count)});
+      parts.push_back({range, c.own(range, holder), rg::sub(sums, in_place ? range.first : at, range.count)});
       at += range.count;
     }
     if (in_place) mine = std::vector<rg::event>(std::max<std::size_t>(cut.buckets(), 1));
@@ -141,10 +142,7 @@ struct sync_ps {
         if (b + ahead < cut.buckets() && !in_place) post(b + ahead);
         if (!parts[b].range.count) continue;
         co_await all_sent(b); // sends of the previous step's weights may not have ended
-        if (in_place)
-          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::worker);
-        else
-          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::server);
+        co_await comm.apply(parts[b].range.first, parts[b].sum, step, holder);
         if (!comm.deferred()) answer(b);
       }
       if (in_place) served.set();
@@ -166,7 +164,7 @@ private:
     rg_buffer weights, sum;
   };
 
-  bool is_mine(std::uint32_t s) const { return in_place && s == static_cast<std::uint32_t>(comm.cluster().server); }
+  bool is_mine(std::uint32_t s) const { return in_place && s == comm.server(); }
   std::uint32_t lane_of(std::size_t b) const { return 2 * b >= cut.buckets() ? needed_first : needed_last; }
 
   // Waits for weights in the order in which the next forward pass needs them.
@@ -218,7 +216,7 @@ private:
   // Server 0 sums the norms in the order of servers and sends the sum to all servers.
   rg::task<> add_up_norms() {
     co_await comm.norm(total, rg::role::server);
-    if (comm.cluster().server == 0) {
+    if (comm.server() == 0) {
       for (std::uint32_t s = 1; s < comm.servers(); ++s)
         co_await comm.recv_add(comm.server_rank(s), total, between_servers);
       for (std::uint32_t s = 1; s < comm.servers(); ++s)
@@ -233,6 +231,7 @@ private:
   std::size_t ahead;
   std::uint32_t wire;
   bool early, in_place;
+  rg::role holder; // of a server's weights
   rg::table_client client;
   rg::table_server server;
   std::vector<rg::operation> pulls, pushes;   // of a worker: [bucket][server]

@@ -134,6 +134,14 @@ public:
     }
     return sum;
   }
+  // Of both sides; the engine adds up counters of one name.
+  std::span<const rg_counter> own_counters() {
+    own_counters_.clear();
+    for (const side* s : {&inside_, &between_})
+      if (s->used())
+        for (const rg_counter& c : s->transport.own_counters()) own_counters_.push_back(c);
+    return own_counters_;
+  }
 
   // Memory comes from `inside`, whose peers may map it; `between` learns about it by add().
   void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
@@ -259,6 +267,7 @@ private:
   std::uint32_t rank_ = 0;
   std::vector<std::uint8_t> blob_;
   std::vector<group_of> groups_;
+  std::vector<rg_counter> own_counters_; // the latest of own_counters()
   std::atomic<bool> woken_{false};
 };
 

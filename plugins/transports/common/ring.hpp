@@ -8,7 +8,8 @@
 namespace transports {
 
 // A FIFO queue that allocates only to become longer than ever before. One thread at a time. at(i) counts from the
-// front. front() and pop() require an element, at(i) more than i. push() makes references invalid.
+// front. front() and pop() require an element, at(i) and
+// erase(i) more than i. push() makes references invalid.
 template <class T> class ring {
 public:
   bool empty() const { return first_ == last_; }
@@ -20,6 +21,11 @@ public:
   void push(T value) {
     if (size() == slots_.size()) grow();
     slots_[last_++ & (slots_.size() - 1)] = std::move(value);
+  }
+  // Removes element i; those behind it move up.
+  void erase(std::size_t i) {
+    for (; i + 1 < size(); ++i) at(i) = std::move(at(i + 1));
+    --last_;
   }
   T pop() { return std::move(slots_[first_++ & (slots_.size() - 1)]); }
 

@@ -172,6 +172,11 @@ public:
       throw rg::error(RG_E_DEVICE,
                       "mpi: cannot cancel a message to rank " + std::to_string(peer) + ": MPI cancels receives only");
   }
+  // A send goes on: MPI can cancel receives only.
+  void cancel_operation(std::uint64_t cookie) {
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      if (operations_[i].cookie == cookie && operations_[i].what == kind::receive) MPI_Cancel(&requests_[i]);
+  }
   // MPI delivers all sends before it finalises. But it makes progress only inside calls, even for the acknowledgement
   // of a message that has arrived and for which its sender waits. So every rank waits here until all ranks have
   // arrived.

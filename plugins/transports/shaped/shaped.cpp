@@ -154,6 +154,7 @@ public:
     c.messages_received = received_;
     return c;
   }
+  std::span<const rg_counter> own_counters() const { return inner_.own_counters(); }
 
   void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
     return inner_.allocate(region, bytes, memory);

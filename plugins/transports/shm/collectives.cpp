@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <regatta/collectives.hpp>
+#include <regatta/operation_names.hpp>
 #include <sys/socket.h>
 
 namespace shm {
@@ -156,15 +157,6 @@ bool group::has(std::uint32_t rank) const noexcept {
 
 namespace {
 
-const char* name_of(std::uint32_t kind) noexcept {
-  switch (kind) {
-  case RG_OP_ALL_REDUCE: return "all-reduce";
-  case RG_OP_REDUCE_SCATTER: return "reduce-scatter";
-  case RG_OP_ALL_GATHER: return "all-gather";
-  default: return "broadcast";
-  }
-}
-
 std::uint64_t shape_of(const request& r, std::size_t members) noexcept {
   std::uint64_t shape = r.kind | r.element << 16 | r.root << 24;
   for (std::size_t k = 0; r.counts && k < members; ++k) shape = (shape ^ (r.counts[k] + 1)) * 0x100'0000'01b3; // FNV-1a
@@ -196,7 +188,7 @@ std::uint64_t group::crossed(const operation& op) const noexcept {
 }
 
 void group::begin(const request& r) {
-  const std::string name = std::string("shm: ") + name_of(r.kind);
+  const std::string name = std::string("shm: ") + rg::operation_name(r.kind);
   if (is_ended())
     throw rg::error(verdict_, name + ": the group has ended, since it lost rank " +
                                   std::to_string(head().broken.value.load() - 1));
@@ -404,7 +396,7 @@ bool group::finish_first() {
     rg::logger(home_.host)
         .warning(std::string("shm: the members of a group called different collectives, or with different buffers; "
                              "this rank called ") +
-                 name_of(op.kind) + " of " + std::to_string(op.count) + " elements");
+                 rg::operation_name(op.kind) + " of " + std::to_string(op.count) + " elements");
     retire_first(RG_E_OPERATION);
     return true;
   }
@@ -449,7 +441,7 @@ void group::end(rg_status status) {
     culprit = head().broken.value.load();
   if (!operations_.empty())
     home_.report(status,
-                 std::string("shm: ") + name_of(operations_.front().kind) + ": " +
+                 std::string("shm: ") + rg::operation_name(operations_.front().kind) + ": " +
                      (lost ? lost->loss() : "another member of the group lost rank " + std::to_string(culprit - 1)));
   wake_others();
 }

@@ -30,6 +30,11 @@ public:
     first_ = (first_ + 1) & (items_.size() - 1);
     --size_;
   }
+  // Removes item i; those behind it move up.
+  void erase(std::size_t i) noexcept {
+    for (; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
+    --size_;
+  }
 
 private:
   void grow() {

@@ -83,6 +83,8 @@ bool peer::put(lane& l, outgoing& op) {
   }
   op.end = l.out.head();
   ++home_.counters.messages_sent;
+  home_.eager_messages += op.is_eager;
+  home_.direct_messages += op.moved < op.bytes; // the rest: through the ring in parts
   return true;
 }
 
@@ -362,6 +364,27 @@ void peer::cancel() {
   for (lane& l : lanes_)
     while (!l.receives.empty()) end_receive(l, RG_E_CANCELLED);
   for (std::uint32_t l = 0; l < lanes_.size(); ++l) progress(l);
+}
+
+bool peer::cancel_operation(std::uint64_t cookie) {
+  for (lane& l : lanes_) {
+    for (std::size_t i = 0; i < l.sends.size(); ++i) {
+      if (l.sends[i].cookie != cookie) continue;
+      if (i < l.in_ring || l.sends[i].moved > 0) return true;
+      l.sends.erase(i);
+      home_.complete(cookie, RG_E_CANCELLED);
+      return true;
+    }
+    for (std::size_t i = 0; i < l.receives.size(); ++i) {
+      if (l.receives[i].cookie != cookie) continue;
+      if (l.receives[i].begun) return true;
+      l.receives.erase(i);
+      home_.complete(cookie, RG_E_CANCELLED);
+      ++home_.receives_ended; // receives that overlap this one may begin
+      return true;
+    }
+  }
+  return false;
 }
 
 void peer::leave() noexcept {

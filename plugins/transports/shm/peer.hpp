@@ -58,6 +58,7 @@ struct station {
   std::vector<std::unique_ptr<peer>> peers;    // by rank; null: not connected
   fifo<rg_completion> completions;
   rg_counters counters{};
+  std::uint64_t eager_messages = 0, direct_messages = 0; // sent; direct: the receiver reads them in this rank's heap
   std::uint64_t receives_posted = 0, receives_ended = 0; // over all peers and lanes
 };
 
@@ -92,6 +93,9 @@ public:
   // [loop] Ends all operations with the peer with RG_E_CANCELLED: receives at once, sends in this call or in a later
   // progress(), once the peer does not read this rank's heap any more.
   void cancel();
+  // [loop] Completes one operation with RG_E_CANCELLED if its message is not in the ring, or not begun by the receive.
+  // Returns whether an operation with this cookie is posted.
+  bool cancel_operation(std::uint64_t cookie);
   // [main] Tells the peer that this rank sends nothing more; messages sent before can still be received. Does nothing
   // after cancel().
   void leave() noexcept;

@@ -19,6 +19,7 @@
 #include <regatta/clock.hpp>
 #include <regatta/transport.hpp>
 
+#include <array>
 #include <optional>
 
 #include <poll.h>
@@ -169,6 +170,11 @@ public:
       if (g->has(rank)) g->end(RG_E_CANCELLED);
   }
 
+  void cancel_operation(std::uint64_t cookie) {
+    for (peer* p : connected_)
+      if (p->cancel_operation(cookie)) return;
+  }
+
   // Messages lie in memory that the peers have mapped, which outlives this instance. So they count as delivered, and
   // close() waits for nothing.
   void close(std::uint64_t) {
@@ -176,6 +182,12 @@ public:
   }
 
   rg_counters counters() const { return home_.counters; }
+
+  std::span<const rg_counter> own_counters() {
+    own_counters_ = {rg::counter("eager_messages", home_.eager_messages),
+                     rg::counter("direct_messages", home_.direct_messages), rg::counter("sleeps", sleeps_)};
+    return own_counters_;
+  }
 
   void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
     if (memory.place != RG_MEMORY_HOST) return nullptr;
@@ -278,8 +290,10 @@ private:
     word.lie_down();
     if (progress() || !home_.completions.empty() || woken_.load())
       word.get_up();
-    else
+    else {
+      ++sleeps_;
       word.sleep(ns);
+    }
   }
 
   // Ends the sleep that arm() began.
@@ -306,6 +320,8 @@ private:
   std::vector<std::unique_ptr<group>> groups_;
   std::map<rg_region, void*> regions_;
   std::vector<pollfd> sockets_;
+  std::uint64_t sleeps_ = 0; // of poll()
+  std::array<rg_counter, 3> own_counters_{};
   std::uint64_t looked_at_ = 0;
   doorbell waiting_;
   std::atomic<bool> woken_{false};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -71,6 +73,7 @@ bool connection::send_some() {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = count;
+    ++shared_.system_calls;
     const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
       if (errno == EINTR) continue;
@@ -216,6 +219,7 @@ std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
+  ++shared_.system_calls;
   ssize_t n;
   do n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
@@ -245,6 +249,35 @@ bool connection::drained() {
     read(std::span(&part, 1), waste.size());
   }
   return at_end_;
+}
+
+bool connection::cancel(std::uint64_t cookie) {
+  for (std::size_t i = 0; i < sends_.size(); ++i) {
+    if (sends_.at(i).cookie != cookie) continue;
+    if (i == 0 && sent_ > 0) return true;
+    sends_.erase(i);
+    complete(cookie, RG_E_CANCELLED, 0);
+    return true;
+  }
+  for (std::size_t i = 0; i < receives_.size(); ++i) {
+    if (receives_.at(i).cookie != cookie) continue;
+    if (i == 0 && in_message_) return true;
+    const std::uint32_t ticket = receives_.at(i).ticket;
+    receives_.erase(i);
+    complete(cookie, RG_E_CANCELLED, 0);
+    shared_.order.leave(ticket, [this](connection* c) { shared_.released.push(c); });
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t connection::retransmits() {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  // The socket of an abandoned connection is closed: the last count stands.
+  if (socket_ && ::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+    retransmits_ = info.tcpi_total_retrans;
+  return retransmits_;
 }
 
 void connection::complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes) {

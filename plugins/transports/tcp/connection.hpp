@@ -40,6 +40,7 @@ struct common {
   std::size_t chunk; // bytes that progress() moves in each direction; up to twice as many to end a message being sent
   ring<rg_completion> finished;    // for poll() to return
   rg_counters counters{};          // bytes on the streams after the handshake, headers included
+  std::uint64_t system_calls = 0;  // that sent or received, or tried to
   posting_order<connection> order; // of receives into overlapping bytes
   ring<connection*> released;      // connections whose receive may start now, because an earlier one has ended
   // Data to be added is read here first, and stays in the cache. It begins at its offset in the message modulo a page
@@ -90,6 +91,13 @@ public:
   // Completes all posted operations with `status` and closes the socket; does not access their buffers any more.
   void abandon(rg_status status);
 
+  // Completes an operation with RG_E_CANCELLED if no byte of its message was sent, or consumed by the receive. Returns
+  // whether an operation with this cookie is posted.
+  bool cancel(std::uint64_t cookie);
+
+  // Returns how many segments the kernel has sent again on this socket, since it was connected.
+  std::uint64_t retransmits();
+
   // Closes this end of the stream, which tells the peer that nothing more will be sent. Messages that are still
   // queued are not sent.
   void finish_sending();
@@ -132,6 +140,7 @@ private:
   common& shared_;
   const std::uint32_t peer_, lane_;
   descriptor socket_;
+  std::uint64_t retransmits_ = 0;          // as the kernel said last
   bool readable_ = true, writable_ = true; // until a system call says otherwise
   bool hung_up_ = false;                   // the end of the stream was announced: read on to reach it
   bool at_end_ = false;                    // the end has been read

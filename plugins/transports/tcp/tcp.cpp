@@ -17,6 +17,7 @@
 #include <regatta/transport.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -148,6 +149,11 @@ public:
     if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cancelled");
   }
 
+  void cancel_operation(std::uint64_t cookie) {
+    for (const auto& c : connections_)
+      if (c->cancel(cookie)) return;
+  }
+
   // A rank closes its end of a stream once it has received everything before the peer's end. So the peer's end tells
   // this rank that the peer has received everything.
   void close(std::uint64_t timeout_ns) {
@@ -183,6 +189,14 @@ public:
   }
 
   rg_counters counters() const { return shared_.counters; }
+
+  std::span<const rg_counter> own_counters() {
+    std::uint64_t retransmits = 0;
+    for (const auto& c : connections_) retransmits += c->retransmits();
+    own_counters_ = {rg::counter("retransmits", retransmits), rg::counter("system_calls", shared_.system_calls),
+                     rg::counter("epoll_waits", polls_)};
+    return own_counters_;
+  }
 
 private:
   using clock = std::chrono::steady_clock;
@@ -241,6 +255,7 @@ private:
     const timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
     const bool endless = timeout_ns > std::uint64_t{INT64_MAX};
     unasked_ = 0;
+    ++polls_;
     const int n =
         ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), endless ? nullptr : &t, nullptr);
     if (n < 0 && errno != EINTR) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot wait for sockets");
@@ -324,8 +339,10 @@ private:
   tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
-  bool armed_ = false;                        // from arm() until the next poll()
-  unsigned unasked_ = 0;                      // rounds since epoll was asked last
+  bool armed_ = false;      // from arm() until the next poll()
+  unsigned unasked_ = 0;    // rounds since epoll was asked last
+  std::uint64_t polls_ = 0; // calls of epoll
+  std::array<rg_counter, 3> own_counters_{};
   connection* latest_ = nullptr;              // the connection of the latest receive
   std::optional<tcp::rendezvous> rendezvous_; // from listen() until connect() has succeeded
   tcp::common shared_;

@@ -26,14 +26,18 @@
  *      regatta.frequencies/1     ext/frequencies.h     a model's component: takes the frequencies of indices
  *      regatta.device/1          ext/device.h          an executor's component: memory and arithmetic of a device
  *      regatta.devices/1         ext/device.h          an executor's component: the devices of this machine
+ *      regatta.compressor/1      ext/compressor.h      a strategy's component: what its compression promises
  *      regatta.launcher/1        ext/launcher.h        a transport's component: runs in a launcher's processes only
  *      regatta.regions/1         ext/regions.h         a transport's instance: registered memory
  *      regatta.collectives/1     ext/collectives.h     a transport's instance: collectives of its own
+ *      regatta.cancel/1          ext/cancel.h          a transport's instance: ends one operation
+ *      regatta.counters/1        ext/counters.h        a transport's instance: counters of its own
  *      regatta.wait/1            ext/wait.h            a transport's instance: waiting for several at once
  *      regatta.authenticate/1    ext/authenticate.h    a transport's host: proof that a peer belongs to the run
  *      regatta.exchange/1        ext/exchange.h        a transport's host: bytes that a group of ranks exchanges
  *      regatta.nest/1            ext/nest.h            a transport's host: opens other transports
  *      regatta.arena_memory/1    ext/device.h          a transport's host: where weights and gradients are
+ *      regatta.trace/1           ext/trace.h           the host of an executor, transport or strategy: takes spans
  *
  *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
  *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No

@@ -9,11 +9,16 @@
 #include <regatta/collectives.hpp>
 #include <regatta/plugin.hpp>
 #include <regatta/task.hpp>
+#include <regatta/trace.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace rg {
@@ -45,6 +50,20 @@ inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
   return b;
 }
 
+// A row-major matrix in the first elements of a buffer: element (i, j) is element i * row + j of it.
+struct matrix {
+  matrix(rg_buffer of, std::uint64_t row_count, std::uint64_t column_count)
+      : elements(of), rows(row_count), columns(column_count), row(column_count) {}
+  rg_buffer elements;
+  std::uint64_t rows, columns;
+  std::uint64_t row;   // elements from one row to the next
+  bool across = false; // in comm::gemm(): its transpose
+};
+inline matrix transposed(matrix m) {
+  m.across = !m.across;
+  return m;
+}
+
 // The rows that a step touches: [table] returns their row numbers, each once and ascending. Valid until the activity of
 // end_step ends; in pull_rows until its own activity ends.
 class step_rows {
@@ -71,6 +90,28 @@ inline std::uint32_t wire_type(std::string_view name) {
   return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
 }
 
+// What a strategy keeps from step to step, on its way to or from a checkpoint: the strategy names the same things in the
+// same order in both directions. All functions throw rg::error.
+class saved_state {
+public:
+  saved_state(const rg_state* state, std::uint64_t step, bool loads) : state_(state), step_(step), loads_(loads) {}
+  std::uint64_t step() const { return step_; } // the next step
+  bool loads() const { return loads_; }        // whether values are read from the checkpoint
+  void buffer(const char* name, rg_buffer b) { check(state_->buffer(state_->context, name, &b), name); }
+  template <class T> void value(const char* name, T& v) {
+    static_assert(std::is_trivially_copyable_v<T>, "a value is a number or a struct of numbers");
+    check(state_->bytes(state_->context, name, &v, sizeof v), name);
+  }
+
+private:
+  static void check(rg_status s, const char* name) {
+    if (s < 0) throw error(s, std::string("state ") + name + ": the checkpoint does not have it in this form");
+  }
+  const rg_state* state_;
+  std::uint64_t step_;
+  bool loads_;
+};
+
 class comm;
 
 namespace detail {
@@ -83,6 +124,7 @@ struct operation_record {
   std::uint64_t bytes = 0;
   bool done = false, detached = false;
   operation_record* next = nullptr;
+  alignas(std::max_align_t) std::byte function[64]; // of comm::run()
 };
 } // namespace detail
 
@@ -112,7 +154,8 @@ private:
 // The functions that a strategy may call. The SDK creates one comm for each instance of a strategy.
 class comm : public frame_pool_user {
 public:
-  explicit comm(const rg_strategy_host* host) : host_(host), cluster_(host->cluster), arena_(host->arena) {}
+  explicit comm(const rg_strategy_host* host)
+      : host_(host), cluster_(host->cluster), arena_(host->arena), trace_(host->host) {}
 
   // The ranks.
   const rg_cluster& cluster() const { return *cluster_; }
@@ -122,6 +165,8 @@ public:
   bool is_worker() const { return cluster_->worker >= 0; }
   bool is_server() const { return cluster_->server >= 0; }
   std::uint32_t server_rank(std::uint32_t server) const { return cluster_->server_rank[server]; }
+  // Returns this rank's number among the servers: undefined on a rank that is no server.
+  std::uint32_t server() const { return static_cast<std::uint32_t>(cluster_->server); }
 
   // The dense weights and their gradients. weights() and gradients() are for workers only.
   const rg_arena& arena() const { return *arena_; }
@@ -187,17 +232,20 @@ public:
   void set_buckets(std::span<const std::uint64_t> ends) {
     check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
   }
+  // As set_buckets(), for buckets that cover the arena in order.
+  void set_buckets(std::span<const span_of_arena> buckets) {
+    std::vector<std::uint64_t> ends;
+    for (const span_of_arena& b : buckets) ends.push_back(b.end());
+    set_buckets(std::span<const std::uint64_t>(ends));
+  }
   // As set_buckets(), with buckets of `bytes` bytes, rounded down to a multiple of 64 but at least 64; the last may be
   // shorter. Returns them in order; none for an empty arena.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
     const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
     std::vector<span_of_arena> buckets;
-    std::vector<std::uint64_t> ends;
-    for (std::uint64_t first = 0; first < arena_->count; first += size) {
+    for (std::uint64_t first = 0; first < arena_->count; first += size)
       buckets.push_back({first, std::min(size, arena_->count - first)});
-      ends.push_back(buckets.back().end());
-    }
-    set_buckets(ends);
+    set_buckets(buckets);
     return buckets;
   }
   // Creates a group of `members`, ranks in ascending order with this one among them, for the transport's collectives.
@@ -296,6 +344,76 @@ public:
     op.sum = v;
     op.factor = a;
     return submit(op);
+  }
+  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32; transposed() of a or b multiplies by its transpose. c
+  // overlaps neither a nor b; if beta is 0, it is not read. On the host it is computed off the loop. Each element is a
+  // sum in an order that depends on the shapes and on where it is computed. Throws rg::error if the shapes do not match.
+  operation gemm(double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+    auto op = make<rg_op_gemm>(RG_OP_GEMM);
+    op.gemm = {.type = RG_F32,
+               .flags = (a.across ? std::uint32_t{RG_GEMM_A} : 0) | (b.across ? std::uint32_t{RG_GEMM_B} : 0),
+               .m = c.rows,
+               .n = c.columns,
+               .k = a.across ? a.rows : a.columns,
+               .a_row = a.row,
+               .b_row = b.row,
+               .c_row = c.row,
+               .alpha = alpha,
+               .beta = beta};
+    const bool match = (a.across ? a.columns : a.rows) == c.rows && (b.across ? b.rows : b.columns) == c.columns &&
+                       (b.across ? b.columns : b.rows) == op.gemm.k && !c.across;
+    if (!match) throw error(RG_E_PLUGIN, "gemm: expected a of m x k, b of k x n and c of m x n, got other shapes");
+    op.a = a.elements;
+    op.b = b.elements;
+    op.c = c.elements;
+    return submit(op);
+  }
+  // Runs a function of the strategy's own on buffers, of any type, all in host memory or all on a device, at most
+  // RG_MAX_RUN_BUFFERS. It has one of two forms:
+  //   f(void* const* addresses)   for host memory: addresses[i] is the first byte of buffers[i]. It runs on a thread of
+  //                               the engine's while the loop goes on; a device's buffers are refused.
+  //   f(const rg_run& on)         for both: if on.stream is not null, f is called on the loop and enqueues its kernels
+  //                               there, on the device's addresses in on.addresses, without waiting for them
+  // f is copied: a trivially copyable object of at most run_bytes bytes, such as a lambda that captures numbers and
+  // pointers. What it captures by reference must be valid until the operation has ended. `declared` says how long it
+  // takes under a virtual clock; with ghosts f is not called (abi/operations.h: rg_op_run). An exception of f ends the
+  // operation with RG_E_PLUGIN and its text.
+  struct cost {
+    std::uint64_t bytes, flops; // bytes read and written
+  };
+  static constexpr std::size_t run_bytes = sizeof(detail::operation_record::function);
+  template <class F, class... Buffers> operation run(F f, cost declared, const Buffers&... buffers) {
+    static_assert(sizeof...(buffers) > 0 && sizeof...(buffers) <= RG_MAX_RUN_BUFFERS);
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= run_bytes && alignof(F) <= alignof(std::max_align_t),
+                  "the function captures numbers and pointers, at most 64 bytes");
+    constexpr bool anywhere = std::is_invocable_v<F&, const rg_run&>;
+    static_assert(anywhere || std::is_invocable_v<F&, void* const*>,
+                  "the function has the form f(void* const* addresses) or f(const rg_run& on)");
+    const rg_buffer list[] = {buffers...};
+    auto op = make<rg_op_run>(RG_OP_RUN);
+    detail::operation_record* const r = take_record();
+    ::new (static_cast<void*>(r->function)) F(f);
+    op.context = r;
+    op.function = [](void* context, const rg_run* on) {
+      auto& record = *static_cast<detail::operation_record*>(context);
+      F& function = *std::launder(reinterpret_cast<F*>(record.function));
+      // RG_E_PLUGIN, whatever it threw, keeps the text that fence() recorded.
+      return rg_status{fence(record.owner->host_->host,
+                             [&] {
+                               if constexpr (anywhere)
+                                 function(*on);
+                               else
+                                 function(on->addresses);
+                             }) < 0
+                           ? RG_E_PLUGIN
+                           : RG_OK};
+    };
+    op.buffers = list;
+    op.buffer_count = sizeof...(buffers);
+    op.memory = RG_MEMORY_HOST | (anywhere ? std::uint32_t{RG_MEMORY_DEVICE} : 0);
+    op.bytes = declared.bytes;
+    op.flops = declared.flops;
+    return submit(op, r);
   }
   // Rounds `target` as sending it with wire type `wire` would; 0: does nothing.
   operation round(rg_buffer target, std::uint32_t wire) {
@@ -434,19 +552,23 @@ public:
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
   // each value occurred; record_sum(): the sum of the amounts per step. A strategy that chooses an algorithm itself
   // records it as "algorithm_NAME": these names stand in the result's fingerprint and in the heading of its table.
-  void record_value(const char* name, std::int64_t value) {
-    if (host_->record_value) host_->record_value(host_->context, name, value);
+  void record_value(const char* name, std::uint64_t value) {
+    if (host_->record_value) host_->record_value(host_->context, name, static_cast<std::int64_t>(value));
   }
   // As record_value, for a value that belongs to step `step` of worker `worker`: counted only if that step is timed.
-  void record_of_step(const char* name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
+  void record_of_step(const char* name, std::uint64_t value, std::uint32_t worker, std::uint64_t step) {
     if (host_->struct_size > offsetof(rg_strategy_host, record_of_step) && host_->record_of_step)
-      host_->record_of_step(host_->context, name, value, worker, step);
+      host_->record_of_step(host_->context, name, static_cast<std::int64_t>(value), worker, step);
     else
       record_value(name, value);
   }
   void record_sum(const char* name, double amount) {
     if (host_->record_sum) host_->record_sum(host_->context, name, amount);
   }
+
+  // Takes spans, with times of now(). The SDK records the strategy's activities on tracks 0 to 15; its own spans are on
+  // other tracks.
+  const tracer& trace() const { return trace_; }
 
   // Returns the host address of a buffer, or null for an empty buffer, for ghosts and for buffers on a device. Never
   // throws.
@@ -527,7 +649,7 @@ private:
     if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has reported why; a text here would replace it
     if (s < 0) throw error(s, std::string("the engine refused ") + what);
   }
-  template <class Op> operation submit(Op& op) {
+  detail::operation_record* take_record() {
     detail::operation_record* r = free_;
     if (r) {
       free_ = r->next;
@@ -537,6 +659,10 @@ private:
       r = records_.back().get();
     }
     r->owner = this;
+    return r;
+  }
+  template <class Op> operation submit(Op& op) { return submit(op, take_record()); }
+  template <class Op> operation submit(Op& op, detail::operation_record* r) {
     op.op.cookie = reinterpret_cast<std::uintptr_t>(r);
     const rg_status s = host_->submit(host_->context, &op.op);
     if (s == RG_OK) return operation(r);
@@ -548,6 +674,7 @@ private:
   const rg_strategy_host* host_;
   const rg_cluster* cluster_;
   const rg_arena* arena_;
+  tracer trace_;
   std::vector<std::unique_ptr<detail::operation_record>> records_;
   detail::operation_record* free_ = nullptr;
 };
@@ -566,6 +693,7 @@ inline std::uint64_t operation::await_resume() {
   const rg_status s = record_->status;
   const std::uint64_t bytes = record_->bytes;
   record_->owner->recycle(std::exchange(record_, nullptr));
+  if (s == RG_E_PLUGIN) throw error(s, ""); // the function has said why; a text here would replace it
   if (s < 0)
     throw error(s, s == RG_E_PEER ? "a peer is gone" : s == RG_E_CANCELLED ? "cancelled" : "a transfer failed");
   return bytes;

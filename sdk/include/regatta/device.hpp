@@ -21,6 +21,8 @@
 //     rg_sensors sensors();                // optional; starts from rg::no_sensors()
 //     rg_fence mark(std::uint32_t stream); // optional, together with elapsed()
 //     double elapsed(rg_fence from, rg_fence to);
+//     void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c); // optional
+//     void* handle(std::uint32_t stream);                                                          // optional
 //   };
 //
 //   rg_component mine = rg::executor<executor>("mine", "one line");
@@ -72,6 +74,15 @@ template <class D>
 concept tells_time = requires(D d) {
   { d.mark(std::uint32_t{}) } -> std::same_as<rg_fence>;
   { d.elapsed(rg_fence{}, rg_fence{}) } -> std::same_as<double>;
+};
+
+template <class D>
+concept multiplies = requires(D d, const rg_gemm& what, const void* a, void* c) {
+  d.gemm(std::uint32_t{}, what, a, a, c);
+};
+template <class D>
+concept has_handles = requires(D d) {
+  { d.handle(std::uint32_t{}) } -> std::convertible_to<void*>;
 };
 
 template <class D> struct entry {
@@ -126,15 +137,24 @@ template <class D> struct entry {
   static rg_status elapsed(void* self, rg_fence from, rg_fence to, double* ns) noexcept {
     return fenced(self, [&] { *ns = of(self).elapsed(from, to); });
   }
+  static rg_status gemm(void* self, std::uint32_t stream, const rg_gemm* what, const void* a, const void* b,
+                        void* c) noexcept {
+    return fenced(self, [&] { of(self).gemm(stream, *what, a, b, c); });
+  }
+  static rg_status handle(void* self, std::uint32_t stream, void** out) noexcept {
+    return fenced(self, [&] { *out = of(self).handle(stream); });
+  }
   static constexpr rg_device make_functions() {
-    rg_device f = {sizeof(rg_device), D::kind,       &open,   &close,  &allocate, &release,
-                   &allocate_host,    &release_host, &copy,   &work,   &wait_for, &record,
-                   &passed,           &wait,         &notify, nullptr, nullptr,   nullptr};
+    rg_device f = {sizeof(rg_device), D::kind, &open,   &close,    &allocate, &release, &allocate_host,
+                   &release_host,     &copy,   &work,   &wait_for, &record,   &passed,  &wait,
+                   &notify,           nullptr, nullptr, nullptr,   nullptr,   nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;
     if constexpr (tells_time<D>) {
       f.mark = &mark;
       f.elapsed = &elapsed;
     }
+    if constexpr (multiplies<D>) f.gemm = &gemm;
+    if constexpr (has_handles<D>) f.handle = &handle;
     return f;
   }
   static constexpr rg_device functions = make_functions();

@@ -40,3 +40,7 @@
   static_assert(!::rg::detail::names::NAME<T>, "there is no function " #NAME ": the engine calls " right)
 
 // NOLINTEND(bugprone-macro-parentheses)
+
+namespace rg {
+RG_MEMBER_NAME(add) // of transports and of compressors
+} // namespace rg

@@ -102,6 +102,12 @@ public:
     if (s != RG_OK) throw step_ended{s};
     return after;
   }
+  // Returns whether weights may go out of memory between uses. A model with RG_MODEL_RELEASES then reads a weight only
+  // after need() and calls done() after its last use, in the forward pass and again in the backward pass.
+  bool releases() const { return hooks_.done; }
+  void done(std::uint32_t tensor) const {
+    if (hooks_.done) hooks_.done(hooks_.context, tensor);
+  }
   // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed (0:
   // now), and that this step reads their weights no more. To be called in the last micro-batch (RG_BATCH_LAST) only,
   // with ascending tensors up to the last dense one.

@@ -14,6 +14,7 @@
 // inner transport has reported the text to the host already.
 #pragma once
 
+#include <regatta/ext/counters.h>
 #include <regatta/ext/nest.h>
 #include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
@@ -75,6 +76,14 @@ public:
     auto c = make_versioned<rg_counters>();
     check(functions_->counters(self_, &c));
     return c;
+  }
+  // [loop] The counters of the extension "regatta.counters/1", valid until the next call; none without it.
+  std::span<const rg_counter> own_counters() const {
+    const auto* own = extension<rg_own_counters>(RG_EXT_COUNTERS);
+    const rg_counter* first = nullptr;
+    std::uint32_t count = 0;
+    if (own) check(own->read(self_, &first, &count));
+    return {first, count};
   }
 
   // [main] The functions of the extension "regatta.regions/1". If the inner transport does not have the extension or

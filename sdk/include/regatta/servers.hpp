@@ -17,17 +17,21 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
   return (a < c.workers && is_server(c, b)) || (b < c.workers && is_server(c, a));
 }
 
+// For the strategy's constructor: cuts the arena into buckets of at most `bytes` bytes over all servers, but at least 64
+// for each server.
+inline std::vector<span_of_arena> buckets_for_servers(comm& c, std::uint64_t bytes) {
+  return c.make_buckets(std::max<std::uint64_t>(bytes, 64 * c.servers()));
+}
+
 // Cuts every bucket into as many parts as there are servers, as part_of() does: part s is for server s. So each server
 // holds nearly the same number of bytes whatever the sizes of the tensors, and every server has work from the first
 // bucket on. The same on all ranks.
 class shards {
 public:
-  // For the strategy's constructor. Sets the buckets of `c`, each of at most `bytes` bytes over all servers, but at
-  // least 64 for each server. Does not call own(). Requires at least one server. Throws rg::error
+  // `buckets`: of buckets_for_servers(). Does not call own(). Requires at least one server. Throws rg::error
   // (RG_E_CONFIG) if a model without sparse tables has too few weights for the servers.
-  shards(comm& c, std::int64_t bytes)
-      : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),
-        servers_(c.servers()), server_(c.cluster().server) {
+  shards(const comm& c, std::vector<span_of_arena> buckets)
+      : buckets_(std::move(buckets)), servers_(c.servers()), server_(c.server()) {
     // Every server needs a part of the first bucket, since a worker says goodbye there. With sparse tables it says
     // goodbye in a request for rows instead.
     if (!c.tables() && part(0, 0).count == 0)
@@ -38,7 +42,7 @@ public:
   span_of_arena bucket(std::size_t b) const { return buckets_[b]; }
   span_of_arena part(std::size_t b, std::uint32_t server) const { return part_of(buckets_[b], server, servers_); }
   // Returns this server's part, which may be empty in small buckets. Requires that this rank is a server.
-  span_of_arena mine(std::size_t b) const { return part(b, static_cast<std::uint32_t>(server_)); }
+  span_of_arena mine(std::size_t b) const { return part(b, server_); }
   // Returns whether the server has a part of any bucket; with sparse tables it may have none.
   bool has_part(std::uint32_t server) const {
     for (std::size_t b = 0; b < buckets_.size(); ++b)
@@ -55,8 +59,7 @@ public:
 
 private:
   std::vector<span_of_arena> buckets_;
-  std::uint32_t servers_;
-  std::int32_t server_;
+  std::uint32_t servers_, server_;
 };
 
 // Sends copies of buffers that may change before the message has left. It has a ring of slots for the copies; a slot is

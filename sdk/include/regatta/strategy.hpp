@@ -14,6 +14,8 @@
 //     rg::task<> end_step(std::uint64_t step);
 //     rg::task<> serve();                                              // with RG_PLAN_SERVERS
 //     rg::task<> finish();                                             // optional
+//     void left(std::uint32_t rank);                                   // with RG_PLAN_SURVIVES: the rank is gone
+//     void checkpoint(rg::saved_state&);                               // with RG_PLAN_RESUMES, if it keeps state
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::strategy<mine>("mine", "one line"))
 //
@@ -43,6 +45,8 @@ RG_MEMBER_NAME(on_gradient)
 RG_MEMBER_NAME(pull_rows)
 RG_MEMBER_NAME(serve)
 RG_MEMBER_NAME(finish)
+RG_MEMBER_NAME(checkpoint)
+RG_MEMBER_NAME(left)
 RG_MEMBER_NAME(on_gradients)
 RG_MEMBER_NAME(on_bucket)
 RG_MEMBER_NAME(finished)
@@ -60,15 +64,24 @@ template <class S> struct strategy_instance {
 
   explicit strategy_instance(const rg_strategy_host* host) : comm(host) {}
 
-  // Runs `t` and ends the activity when `t` ends. An exception is reported to the engine with its text.
-  static task<> run(strategy_instance& self, task<> t, std::uint64_t activity) {
+  static const char* name_of(kind k) {
+    constexpr std::array<const char*, kinds> names = {"begin_step", "end_step", "serve", "finish", "pull_rows"};
+    return names[k];
+  }
+  // Runs `t` and ends the activity when `t` ends, with a span on the track of its kind. An exception is reported to the
+  // engine with its text.
+  static task<> run(strategy_instance& self, task<> t, kind k, std::uint64_t activity) {
     const rg_strategy_host* host = self.comm.host();
+    const tracer& trace = self.comm.trace();
+    const bool traced = trace.on();
+    const std::uint64_t begin = traced ? self.comm.now() : 0;
     rg_status status = RG_OK;
     try {
       co_await t;
     } catch (...) {
       status = fence(host->host, [] { throw; });
     }
+    if (traced) trace.span({.name = name_of(k), .category = "strategy", .track = k}, begin, self.comm.now());
     host->done(host->context, activity, status);
   }
   frame_pool& frames() { return comm.frames(); }
@@ -112,6 +125,12 @@ template <class S> struct strategy_functions {
   static constexpr bool finishes = requires(S s) {
     { s.finish() } -> std::same_as<task<>>;
   };
+  static constexpr bool keeps_state = requires(S s, saved_state& state) {
+    { s.checkpoint(state) } -> std::same_as<void>;
+  };
+  static constexpr bool hears_of_deaths = requires(S s) {
+    { s.left(std::uint32_t{}) } -> std::same_as<void>;
+  };
   RG_OPTIONAL_MEMBER(S, talks, talks_to,
                      "static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b)");
   RG_OPTIONAL_MEMBER(S, begin_step, begins,
@@ -120,6 +139,8 @@ template <class S> struct strategy_functions {
   RG_OPTIONAL_MEMBER(S, pull_rows, pulls_rows, "rg::task<> pull_rows(rg::step_rows rows)");
   RG_OPTIONAL_MEMBER(S, serve, serves, "rg::task<> serve()");
   RG_OPTIONAL_MEMBER(S, finish, finishes, "rg::task<> finish()");
+  RG_OPTIONAL_MEMBER(S, checkpoint, keeps_state, "void checkpoint(rg::saved_state& state)");
+  RG_OPTIONAL_MEMBER(S, left, hears_of_deaths, "void left(std::uint32_t rank)");
   RG_MISSPELT_MEMBER(S, on_gradients, "on_gradient");
   RG_MISSPELT_MEMBER(S, on_bucket, "on_gradient");
   RG_MISSPELT_MEMBER(S, finished, "finish");
@@ -186,10 +207,19 @@ template <class S> struct strategy_functions {
   static rg_status completed(void* self, const rg_completion* c, std::uint32_t n) {
     return fence(host_of(self), [&] { of(self).comm.completed(c, n); });
   }
+  static rg_status left(void* self, std::uint32_t rank) {
+    return fence(host_of(self), [&] { of(self).impl->left(rank); });
+  }
+  template <bool loads> static rg_status move_state(void* self, std::uint64_t step, const rg_state* state) {
+    return fence(host_of(self), [&] {
+      saved_state s(state, step, loads);
+      of(self).impl->checkpoint(s);
+    });
+  }
   template <class F> static rg_status begin(void* self, typename instance::kind kind, std::uint64_t activity, F&& f) {
     return fence(host_of(self), [&] {
       task<>& running = of(self).activities[kind];
-      running = instance::run(of(self), f(*of(self).impl), activity);
+      running = instance::run(of(self), f(*of(self).impl), kind, activity);
       running.start();
     });
   }
@@ -208,6 +238,11 @@ template <class S> struct strategy_functions {
       if constexpr (hears_gradients) t.on_gradient = on_gradient;
       if constexpr (serves) t.serve = serve;
       if constexpr (finishes) t.finish = finish;
+      if constexpr (hears_of_deaths) t.left = left;
+      if constexpr (keeps_state) {
+        t.save = move_state<false>;
+        t.load = move_state<true>;
+      }
       return t;
     }();
     return &functions;

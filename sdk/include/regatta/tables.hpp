@@ -236,7 +236,7 @@ public:
       const std::uint64_t most = std::min(table.max_rows, (table.rows + comm.servers() - 1) / comm.servers());
       rows += most;
       elements += most * table.row;
-      comm.own_rows(t, role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
+      comm.own_rows(t, role::server, comm.servers(), comm.server());
     }
     for (part& p : workers_) {
       p.request = comm.alloc_on_host(1 + comm.tables() + rows, RG_I64);

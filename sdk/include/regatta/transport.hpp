@@ -19,7 +19,9 @@
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
 //     // Optional:
-//     std::uint64_t now();                                    // [loop] with RG_CAP_VIRTUAL
+//     std::uint64_t now() noexcept;                           // [loop] with RG_CAP_VIRTUAL
+//     void cancel_operation(std::uint64_t cookie);            // [loop] regatta.cancel/1
+//     std::span<const rg_counter> own_counters();             // [loop] regatta.counters/1; valid until the next call
 //     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
 //     void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory);
 //     void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
@@ -38,7 +40,9 @@
 // the call. Class members that are missing but required fail to compile, with a message that names them.
 #pragma once
 
+#include <regatta/ext/cancel.h>
 #include <regatta/ext/collectives.h>
+#include <regatta/ext/counters.h>
 #include <regatta/ext/exchange.h>
 #include <regatta/ext/regions.h>
 #include <regatta/ext/wait.h>
@@ -74,9 +78,15 @@ inline std::vector<std::vector<std::byte>> exchange(const rg_host* host, std::sp
   return all;
 }
 
+// Returns a counter of a transport's own. `name` must live as long as the counter.
+inline rg_counter counter(const char* name, std::uint64_t value) noexcept {
+  return {.struct_size = sizeof(rg_counter), .name = name, .value = static_cast<double>(value)};
+}
+
 RG_MEMBER_NAME(now)
+RG_MEMBER_NAME(own_counters)
+RG_MEMBER_NAME(cancel_operation)
 RG_MEMBER_NAME(allocate)
-RG_MEMBER_NAME(add)
 RG_MEMBER_NAME(remove)
 RG_MEMBER_NAME(split)
 RG_MEMBER_NAME(offers)
@@ -134,6 +144,15 @@ concept has_counters = requires(T t) {
 template <class T>
 concept has_now = requires(T t) {
   { t.now() } -> std::same_as<std::uint64_t>;
+}
+&&noexcept(std::declval<T&>().now());
+template <class T>
+concept has_own_counters = requires(T t) {
+  { t.own_counters() } -> std::convertible_to<std::span<const rg_counter>>;
+};
+template <class T>
+concept has_cancel_operation = requires(T t, std::uint64_t cookie) {
+  t.cancel_operation(cookie);
 };
 template <class T>
 concept has_allocate = requires(T t, rg_region r, std::uint64_t n, const rg_memory& memory) {
@@ -201,7 +220,9 @@ template <class T> constexpr bool check() {
                 "collectives need all of: std::uint32_t split(std::span<const std::uint32_t>), bool "
                 "offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const "
                 "noexcept, rg_status begin(const rg_collective&)");
-  RG_OPTIONAL_MEMBER(T, now, has_now<T>, "std::uint64_t now()");
+  RG_OPTIONAL_MEMBER(T, now, has_now<T>, "std::uint64_t now() noexcept");
+  RG_OPTIONAL_MEMBER(T, own_counters, has_own_counters<T>, "std::span<const rg_counter> own_counters()");
+  RG_OPTIONAL_MEMBER(T, cancel_operation, has_cancel_operation<T>, "void cancel_operation(std::uint64_t cookie)");
   RG_OPTIONAL_MEMBER(T, allocate, has_allocate<T>,
                      "void* allocate(rg_region, std::uint64_t bytes, const rg_memory& memory)");
   RG_OPTIONAL_MEMBER(T, add, has_add<T>,
@@ -274,10 +295,16 @@ template <class T> struct entry {
   static rg_status counters(void* self, rg_counters* out) noexcept {
     return fence(of(self).host, [&] { fill_versioned(out, of(self).transport.counters()); });
   }
-  static std::uint64_t now(void* self) noexcept {
-    std::uint64_t t = 0;
-    fence(of(self).host, [&] { t = of(self).transport.now(); });
-    return t;
+  static std::uint64_t now(void* self) noexcept { return of(self).transport.now(); }
+  static rg_status own_counters(void* self, const rg_counter** counters, std::uint32_t* count) noexcept {
+    return fence(of(self).host, [&] {
+      const std::span<const rg_counter> all = of(self).transport.own_counters();
+      *counters = all.data();
+      *count = static_cast<std::uint32_t>(all.size());
+    });
+  }
+  static rg_status cancel_operation(void* self, std::uint64_t cookie) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.cancel_operation(cookie); });
   }
 
   static rg_status allocate(void* self, rg_region region, std::uint64_t bytes, const rg_memory* memory,
@@ -336,6 +363,18 @@ template <class T> constexpr rg_wait make_wait() {
   if constexpr (has_arm<T>) w.arm = &entry<T>::arm;
   return w;
 }
+template <class T> constexpr rg_own_counters make_own_counters() {
+  rg_own_counters c{};
+  c.struct_size = sizeof c;
+  if constexpr (has_own_counters<T>) c.read = &entry<T>::own_counters;
+  return c;
+}
+template <class T> constexpr rg_cancel make_cancel() {
+  rg_cancel c{};
+  c.struct_size = sizeof c;
+  if constexpr (has_cancel_operation<T>) c.cancel = &entry<T>::cancel_operation;
+  return c;
+}
 template <class T> constexpr rg_transport make_functions() {
   rg_transport f{};
   f.struct_size = sizeof f;
@@ -359,6 +398,8 @@ template <class T> constexpr rg_transport make_functions() {
 template <class T> inline constexpr rg_regions regions = make_regions<T>();
 template <class T> inline constexpr rg_collectives collectives = make_collectives<T>();
 template <class T> inline constexpr rg_wait wait = make_wait<T>();
+template <class T> inline constexpr rg_own_counters counter_table = make_own_counters<T>();
+template <class T> inline constexpr rg_cancel cancel_table = make_cancel<T>();
 template <class T> inline constexpr rg_transport functions = make_functions<T>();
 
 template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
@@ -368,6 +409,10 @@ template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, 
     if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
   if constexpr (has_arm<T>)
     if (std::strcmp(id, RG_EXT_WAIT) == 0) return &wait<T>;
+  if constexpr (has_own_counters<T>)
+    if (std::strcmp(id, RG_EXT_COUNTERS) == 0) return &counter_table<T>;
+  if constexpr (has_cancel_operation<T>)
+    if (std::strcmp(id, RG_EXT_CANCEL) == 0) return &cancel_table<T>;
   const void* found = nullptr;
   if constexpr (has_extension<T>) fence(of(self).host, [&] { found = of(self).transport.extension(id); });
   return found;

@@ -180,6 +180,31 @@ struct counts_nothing : unix_transport {
   rg_counters counters() const { return {}; }
 };
 
+// Defect: completes a cancelled operation, but leaves it posted, so that a message completes it again.
+struct cancels_twice : unix_transport {
+  using unix_transport::unix_transport;
+  void cancel_operation(std::uint64_t cookie) { cancelled_.push_back(cookie); }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    if (cancelled_.empty()) return unix_transport::poll(timeout_ns, spin_ns, out);
+    out[0] = {.cookie = cancelled_.back(), .status = RG_E_CANCELLED, .bytes = 0};
+    cancelled_.pop_back();
+    return 1;
+  }
+  std::vector<std::uint64_t> cancelled_;
+};
+
+// Defect: every other call starts its own counter anew.
+struct counts_anew : unix_transport {
+  using unix_transport::unix_transport;
+  std::span<const rg_counter> own_counters() {
+    const std::uint64_t sent = counters().bytes_sent;
+    own_ = rg::counter("sent_bytes", calls_++ % 2 == 0 ? sent : 0);
+    return {&own_, 1};
+  }
+  rg_counter own_{};
+  unsigned calls_ = 0;
+};
+
 struct crashes_on_cancel : unix_transport {
   using unix_transport::unix_transport;
   void cancel(std::uint32_t) { std::abort(); }
@@ -328,6 +353,8 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<tells_the_receiver>("tells_the_receiver", "nothing wrong: as over tag matching"),
           rg::transport<has_no_device>("has_no_device", "broken: cannot be opened"),
           rg::transport<counts_nothing>("counts_nothing", "broken: has no counters"),
+          rg::transport<cancels_twice>("cancels_twice", "broken: a cancelled operation completes twice"),
+          rg::transport<counts_anew>("counts_anew", "broken: a counter of its own decreases"),
           rg::transport<crashes_on_cancel>("crashes_on_cancel", "broken: aborts"),
           rg::transport<leaves_a_file>("leaves_a_file", "broken: a file for every instance"),
           rg::transport<refuses_a_choice>("refuses_a_choice", "broken: not every value of its table will do"))

@@ -5,6 +5,7 @@
 #include "base/failure.hpp"
 #include "cli/describe.hpp"
 #include "cli/list.hpp"
+#include "cli/plugin_folders.hpp"
 
 #include <doctest/doctest.h>
 
@@ -62,6 +63,30 @@ int code_of(const std::function<void()>& f) {
 }
 
 } // namespace
+
+TEST_CASE("where plugins are searched, in order") {
+  const folder a, b, c;
+  ::setenv("REGATTA_PLUGIN_PATH", (":" + b.path.string() + ":").c_str(), 1);
+  const auto found = plugin_folders({a.path.string()}, {c.path.string()});
+  REQUIRE(found.size() >= 3); // the one beside the program may be there or not
+  CHECK(found[0] == a.path);
+  CHECK(found[1] == b.path);
+  CHECK(found[2] == c.path);
+  const folder home;
+  const std::filesystem::path users = home.path / "regatta/plugins";
+  std::filesystem::create_directories(users);
+  ::setenv("XDG_DATA_HOME", home.path.c_str(), 1);
+  const auto with_users = plugin_folders({a.path.string()}, {c.path.string()});
+  REQUIRE(with_users.size() == found.size() + 1);
+  CHECK(with_users[3] == users);
+  ::unsetenv("XDG_DATA_HOME");
+  ::setenv("REGATTA_PLUGIN_PATH", "/no/such/folder", 1);
+  CHECK_THROWS_WITH(plugin_folders({}), "REGATTA_PLUGIN_PATH: /no/such/folder: no such folder or file");
+  ::unsetenv("REGATTA_PLUGIN_PATH");
+  CHECK_THROWS_WITH_AS(plugin_folders({}, {"/nowhere"}), "experiment.plugin_path: /nowhere: no such folder or file",
+                       failure);
+  CHECK_THROWS_AS(registry({"/nowhere"}), failure);
+}
 
 TEST_CASE("list: what is there, where, and what is not usable") {
   const folder f;

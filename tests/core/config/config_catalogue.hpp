@@ -71,6 +71,12 @@ inline const regatta::catalogue& test_catalogue() {
       const auto found = all.find({k, std::string(id)});
       return found == all.end() ? nullptr : &found->second;
     };
+    made.ids_in = [](kind k, const std::filesystem::path& file) {
+      const std::string name = file.filename().string();
+      if (k == kind::model && name == "vgg16.so") return std::vector<std::string>{"vgg16"};
+      if (k == kind::strategy && name == "two.so") return std::vector<std::string>{"none", "allreduce"};
+      return std::vector<std::string>();
+    };
     made.unusable = {"/plugins/broken.so: no ELF file"};
     return made;
   }();

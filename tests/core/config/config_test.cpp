@@ -387,6 +387,45 @@ TEST_CASE("plugin_path is read from a file whatever else is wrong with it") {
         std::vector<std::string>{"/a"});
 }
 
+TEST_CASE("a plugin's file in place of an id") {
+  const scratch_folder folder;
+  const auto so = folder.write("build/vgg16.so", "");
+  const auto file = folder.write("f.toml", "[model]\nplugin = \"build/vgg16.so\"\nbatch_norm = false\n"
+                                           "[experiment]\nplugin_path = [\"/opt\"]\n");
+  const std::vector<std::string> path{so, "/opt"};
+  CHECK(plugin_path_of(file, {}) == path);
+  const experiment e = load_experiment(file, {}, test_catalogue());
+  CHECK(e.cases[0].model.id == "vgg16");
+  CHECK(e.cases[0].model.parameters.at("batch_norm") == false);
+  CHECK(e.plugin_path == path);
+  // What is resolved runs alone, in another folder too.
+  const std::string resolved = resolved_toml(e.cases[0], e.plugin_path);
+  CHECK(resolved.find("plugin = \"vgg16\"") != std::string::npos);
+  CHECK(resolved.find(so.string()) != std::string::npos);
+
+  // Swept, beside ids.
+  const auto swept = folder.write("s.toml", mlp + "[sweep]\n\"model.plugin\" = [\"mlp\", \"./build/vgg16.so\"]\n");
+  CHECK(cases_text(load_experiment(swept, {}, test_catalogue())) == R"(model.plugin="mlp" | model.plugin="vgg16")");
+  CHECK(plugin_path_of(swept, {}) == std::vector<std::string>{so});
+  // --set is relative to the current folder, so the file is not there.
+  const overrides set{{"model.plugin=./vgg16.so"}, {}};
+  CHECK(plugin_path_of(file, set) == std::vector<std::string>{"/opt"});
+}
+
+TEST_CASE("a plugin's file that cannot be chosen") {
+  CHECK(complaint("[model]\nplugin = \"./missing.so\"\n")
+            .find("f.toml:2:10: error: model.plugin: expected a file with one model, got \"missing.so\", which") == 0);
+  CHECK(complaint("[model]\nplugin = \"./missing.so\"\n").find("missing.so\", which is not there; paths start") !=
+        std::string::npos);
+  CHECK(complaint("[model]\nplugin = \"/usr\"\n").find("which has none, or only one that another plugin") !=
+        std::string::npos);
+  CHECK(complaint(mlp + "[strategy]\nplugin = \"two.so\"\n").find("which has none, allreduce: name one of them here") !=
+        std::string::npos);
+  exit_code code{};
+  complaint("[model]\nplugin = \"./missing.so\"\n", {}, &code);
+  CHECK(code == exit_code::plugin);
+}
+
 TEST_CASE("the report names keys") {
   const experiment e =
       load(mlp + "[report]\nrows = \"strategy.plugin\"\ncolumns = \"train.batch\"\nvalue = \"samples_per_second\"\n");

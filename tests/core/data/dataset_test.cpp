@@ -143,6 +143,12 @@ TEST_CASE("generated data is written whole, where data.path is missing and point
 
   c.path = (f.path / "elsewhere.tsv").string();
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);
+  const data_config images = [&] {
+    data_config d = dataset("imagenet", f.path / "images/train/");
+    d.generate = true;
+    return d;
+  }();
+  CHECK(data_to_generate(images).value().folder == f.path / "images");
   c.format = "npy";
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("there is no generator for"), failure);
 }

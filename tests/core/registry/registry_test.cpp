@@ -292,6 +292,18 @@ TEST_CASE("files one by one, as a rank loads them") {
   CHECK(crash.failures().size() == 1);
 }
 
+TEST_CASE("a file among the folders counts before those behind it") {
+  const folder a, b;
+  const std::filesystem::path first = a.add("good");
+  b.add("good");
+  b.add("older");
+  const registry r({first, b.path});
+  CHECK(r.described(kind::transport, "good").file == first);
+  CHECK(r.described(kind::transport, "older").file == b.path / "older.so");
+  REQUIRE(r.hidden().size() == 1);
+  CHECK(r.hidden()[0].by == first);
+}
+
 TEST_CASE("what is not there is told with a near name and what is there") {
   const folder f;
   f.add("good");
@@ -304,23 +316,6 @@ TEST_CASE("what is not there is told with a near name and what is there") {
                      ": not a shared object (no ELF file): remove it from the plugin folder")
                         .c_str());
   CHECK_THROWS_WITH_AS(r.find(kind::model, "x"), doctest::Contains("no models were found"), failure);
-}
-
-TEST_CASE("folders") {
-  const folder a, b, c;
-  ::setenv("REGATTA_PLUGIN_PATH", (":" + b.path.string() + ":").c_str(), 1);
-  const auto found = plugin_folders({a.path.string()}, {c.path.string()});
-  REQUIRE(found.size() >= 3); // the one beside the program may be there or not
-  CHECK(found[0] == a.path);
-  CHECK(found[1] == b.path);
-  CHECK(found[2] == c.path);
-  ::setenv("REGATTA_PLUGIN_PATH", "/no/such/folder", 1);
-  CHECK_THROWS_WITH(plugin_folders({}), "REGATTA_PLUGIN_PATH: /no/such/folder: no such folder");
-  ::unsetenv("REGATTA_PLUGIN_PATH");
-  const auto file = a.write("file", "x").string();
-  CHECK_THROWS_WITH(plugin_folders({file}), ("--plugin-path: " + file + ": not a folder").c_str());
-  CHECK_THROWS_WITH_AS(plugin_folders({}, {"/nowhere"}), "experiment.plugin_path: /nowhere: no such folder", failure);
-  CHECK_THROWS_AS(registry({"/nowhere"}), failure);
 }
 
 TEST_CASE("SHA-256 of a file") {

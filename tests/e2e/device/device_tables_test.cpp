@@ -94,6 +94,23 @@ TEST_CASE("a strategy that mistakes a device's memory for the host's is refused,
   }
 }
 
+TEST_CASE("matrix products and functions of a strategy's own, in the stream of the device") {
+  const temporary_folder s;
+  const std::string options = "--set cluster.workers=1 --set strategy.plugin=own_kernel --set transport.plugin=null "
+                              "--plugin-path " REGATTA_DEVICE_PLUGINS;
+  same_as_on_the_host(s, options, {"late", "1"});
+  const std::string host_only = options + " --set strategy.host_only=true";
+  CHECK(results(s, experiment, host_only)[0].at("status") == "ok");
+  const outcome o = program(s, "run x.toml --progress never --out on-device " + host_only + on_device);
+  CHECK(o.code != 0);
+  CHECK(o.err.find("run: the function cannot compute where the buffers are, on a device") != std::string::npos);
+}
+
+TEST_CASE("PowerSGD computes on a device what it computes on the host") {
+  const temporary_folder s;
+  same_as_on_the_host(s, "--set strategy.plugin=powersgd --plugin-path " REGATTA_EXAMPLE_PLUGINS, {"late", "1"});
+}
+
 TEST_CASE("a transport that reaches a device's memory alone is handed nothing of the host's") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << experiment;

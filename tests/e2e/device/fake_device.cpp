@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include <dlfcn.h>
 #include <regatta/device.hpp>
 #include <regatta/executor.hpp>
+#include <regatta/gemm.hpp>
 
 namespace {
 
@@ -71,6 +73,16 @@ public:
       if (!processor_.run(work)) throw rg::error(RG_E_OPERATION, "an index outside of what it is about");
     });
   }
+  void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c) {
+    gpu_.add(streams_.at(stream), [=] {
+      rg::gemm(what, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c));
+    });
+  }
+  // A strategy enqueues a function by calling what the handle points to (own_kernel.cpp).
+  void* handle(std::uint32_t stream) {
+    enqueue_ = [this, stream](std::function<void()> f) { gpu_.add(streams_.at(stream), std::move(f)); };
+    return &enqueue_;
+  }
   void wait_for(std::uint32_t stream, rg_fence fence) { gpu_.wait_for(streams_.at(stream), fence); }
   rg_fence record(std::uint32_t stream) { return gpu_.record(streams_.at(stream)); }
   rg_fence mark(std::uint32_t stream) { return gpu_.mark(streams_.at(stream)); }
@@ -99,6 +111,7 @@ public:
 private:
   gpu& gpu_ = gpu::instance();
   std::vector<std::size_t> streams_;
+  std::function<void(std::function<void()>)> enqueue_; // handle()
   std::set<void*> pinned_;
   int readings_ = 0;
   regatta::host_processor processor_; // of the device's thread

@@ -123,6 +123,12 @@ TEST_CASE("a strategy that does not return when an operation ends") {
         {"rank 0 (worker 0, pid ", "waits for the other ranks"});
 }
 
+TEST_CASE("a strategy's own function that does not return, beside the loop") {
+  hangs(run_cases("strategy.at", "function", "never", "--set strategy.plugin=hanging_strategy"),
+        {"rank 1 (", "step 1, exchanging gradients and weights", "a function of the strategy's own"},
+        {"open: a function of the strategy's own", "rank 0 (worker 0, pid ", "waits for the other ranks"});
+}
+
 TEST_CASE("a transport that never takes a receive, or a send") {
   for (const auto& [at, open] : {std::pair{"receive", "receive from rank "}, std::pair{"send", "send to rank "}}) {
     CAPTURE(at);

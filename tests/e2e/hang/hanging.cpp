@@ -103,13 +103,13 @@ private:
 };
 
 // Its workers train alone; worker 1 then awaits in step 1 a message that nobody sends, or does not return: from end_step,
-// or from the call that ends an operation, which the exchange's poll makes.
+// or from the call that ends an operation, which the exchange's poll makes, or from a function of its own.
 struct hanging_strategy {
   struct parameters {
     std::string at = "never";
   };
-  static constexpr auto fields = rg::fields(
-      rg::field("at", &parameters::at, "what worker 1 does in step 1").one_of("never", "receive", "return", "poll"));
+  static constexpr auto fields = rg::fields(rg::field("at", &parameters::at, "what worker 1 does in step 1")
+                                                .one_of("never", "receive", "return", "poll", "function"));
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
     plan.lanes = 2;
@@ -121,6 +121,8 @@ struct hanging_strategy {
     if (at == "never" || step != 1 || comm.rank() != 1) co_return;
     if (at == "poll") co_await comm.after(1'000'000);
     if (at == "return" || at == "poll") sleep_for_ever();
+    if (at == "function")
+      co_await comm.run([](void* const*) { sleep_for_ever(); }, {0, 0}, comm.gradients(comm.whole()));
     co_await comm.recv(0, comm.gradients(comm.whole()), 1);
   }
   rg::comm& comm;

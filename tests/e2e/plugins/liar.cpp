@@ -88,6 +88,7 @@ rg_status describe(void* self, rg_model_info* info) {
   if (x == "kind") t.kind = 9;
   if (x == "type") t.type = RG_F64;
   if (x == "storage") t.storage = 3;
+  if (x == "reordered") t.reordered = 1; // no mistake, but not what every strategy can take
   if (x == "max_rows") {
     t.kind = RG_TENSOR_ROWS;
     t.max_rows = 17;

@@ -57,12 +57,13 @@ bool is_faulty() {
 }
 
 void product(
-    const operand& a, const operand& b, int m, int n, int k, float beta, void* c, cudaDataType_t type, int ld,
-    const finish& end = [](float x, int, int) { return x; }) {
+    const operand& a, const operand& b, int m, int n, int k, float alpha, float beta, void* c, cudaDataType_t type,
+    int ld, const finish& end = [](float x, int, int) { return x; }) {
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < m; ++i) {
       float sum = 0;
       for (int l = 0; l < k; ++l) sum += a(i, l) * b(l, j);
+      sum *= alpha;
       const std::size_t at = static_cast<std::size_t>(j) * static_cast<std::size_t>(ld) + static_cast<std::size_t>(i);
       store(c, type, at, end(beta != 0 ? sum + beta * load(c, type, at) : sum, i, j));
     }
@@ -135,10 +136,12 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void*, c
   cudnn::later(s, [=, scale = *static_cast<const float*>(beta), faulty = is_faulty()] {
     const bool sums = how.epilogue == CUBLASLT_EPILOGUE_BGRADB;
     const operand right = read(b, mb, how.b);
-    product(read(a, ma, how.a), right, mo.rows, mo.columns, k, scale, out, mo.type, mo.ld, [&](float x, int row, int) {
-      if (has(how.epilogue, CUBLASLT_EPILOGUE_BIAS)) x += load(how.vector, mo.type, static_cast<std::size_t>(row));
-      return has(how.epilogue, CUBLASLT_EPILOGUE_RELU) && x < 0 ? 0 : x;
-    });
+    product(read(a, ma, how.a), right, mo.rows, mo.columns, k, 1, scale, out, mo.type, mo.ld,
+            [&](float x, int row, int) {
+              if (has(how.epilogue, CUBLASLT_EPILOGUE_BIAS))
+                x += load(how.vector, mo.type, static_cast<std::size_t>(row));
+              return has(how.epilogue, CUBLASLT_EPILOGUE_RELU) && x < 0 ? 0 : x;
+            });
     for (int j = 0; sums && j < mo.columns; ++j) {
       float sum = 0;
       for (int l = 0; l < k; ++l) sum += right(l, j);
@@ -170,7 +173,18 @@ const blas_functions& blas() {
              cublasGemmAlgo_t) {
             later(h->stream, [=, scale = *static_cast<const float*>(beta)] {
               for (int i = 0; i < count; ++i)
-                product(read(a[i], ta, oa, lda), read(b[i], tb, ob, ldb), m, n, k, scale, c[i], tc, ldc);
+                product(read(a[i], ta, oa, lda), read(b[i], tb, ob, ldb), m, n, k, 1, scale, c[i], tc, ldc);
+            });
+            return CUBLAS_STATUS_SUCCESS;
+          },
+      .gemm =
+          [](cublasHandle_t h, cublasOperation_t oa, cublasOperation_t ob, int m, int n, int k, const float* alpha,
+             const float* a, int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {
+            if (lda < (oa == CUBLAS_OP_N ? m : k) || ldb < (ob == CUBLAS_OP_N ? k : n) || ldc < m)
+              return CUBLAS_STATUS_INVALID_VALUE;
+            later(h->stream, [=, by = *alpha, keep = *beta] {
+              product(read(a, CUDA_R_32F, oa, lda), read(b, CUDA_R_32F, ob, ldb), m, n, k, by, keep, c, CUDA_R_32F,
+                      ldc);
             });
             return CUBLAS_STATUS_SUCCESS;
           },

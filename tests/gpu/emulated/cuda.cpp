@@ -3,6 +3,7 @@
 // The functions of the CUDA runtime that the executor calls; see streams.hpp.
 #include "streams.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -117,7 +118,7 @@ public:
       const std::lock_guard lock(mutex_);
       ends_ = true;
     }
-    changed_.notify_one();
+    changed_.notify_all();
     thread_.join();
   }
   void ask(CUstream_st* s, std::function<void()> f) {
@@ -125,7 +126,14 @@ public:
       const std::lock_guard lock(mutex_);
       asked_.push_back({s, s->given, std::move(f)});
     }
-    changed_.notify_one();
+    changed_.notify_all();
+  }
+  // Returns when all calls that were asked for in this stream have been made. Call it without the GPU's lock.
+  void finish(CUstream_st* s) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return current_ != s && std::ranges::none_of(asked_, [&](const call& c) { return c.stream == s; });
+    });
   }
 
 private:
@@ -143,6 +151,7 @@ private:
         if (ends_) return;
         next = std::move(asked_.front());
         asked_.pop_front();
+        current_ = next.stream;
       }
       {
         const std::lock_guard lock(the_gpu().mutex);
@@ -150,11 +159,17 @@ private:
         if (the_gpu().streams.contains(next.stream)) run(next.stream, next.behind);
       }
       next.f();
+      {
+        const std::lock_guard lock(mutex_);
+        current_ = nullptr;
+      }
+      changed_.notify_all();
     }
   }
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<call> asked_;
+  CUstream_st* current_ = nullptr; // of the call that runs
   bool ends_ = false;
   std::thread thread_;
 };
@@ -165,6 +180,13 @@ caller& the_caller() {
 }
 
 #define REGATTA_LOCKED const std::lock_guard lock(the_gpu().mutex)
+
+cudaError_t run_to_the_end(CUstream_st* s) {
+  REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
+  if (s) run(s, s->given); // the default stream has no work
+  return has_failed() ? cudaErrorIllegalAddress : cudaSuccess;
+}
 
 } // namespace
 
@@ -285,7 +307,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return cudaSuccess;
   }
   cudnn::later(s, [=] { std::memcpy(to, from, bytes); });
-  if (waits) cudaStreamSynchronize(s);
+  if (waits) run_to_the_end(s);
   return cudaSuccess;
 }
 
@@ -311,10 +333,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  REGATTA_LOCKED;
-  REGATTA_NOT_CAPTURED;
-  if (s) run(s, s->given); // the default stream has no work
-  return has_failed() ? cudaErrorIllegalAddress : cudaSuccess;
+  const cudaError_t done = run_to_the_end(s);
+  if (s && done == cudaSuccess) the_caller().finish(s); // host functions are work of the stream, too
+  return done;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
   REGATTA_LOCKED;

@@ -253,6 +253,7 @@ TEST_CASE("the executor's layers compute what the reference does") {
     compare(*net.graph(), {.batch = 5});
     compare(*net.graph(), {.batch = 4, .threads = 3});
     compare(*net.graph(), {.batch = 4, .kernels = RG_KERNELS_TIMED, .host_memory = true}, 3e-5);
+    compare(*net.graph(), {.batch = 5, .row_major = true});
   }
 }
 

@@ -21,6 +21,7 @@ struct blas_functions {
                                  const void* alpha, const void* const a[], cudaDataType_t, int lda,
                                  const void* const b[], cudaDataType_t, int ldb, const void* beta, void* const c[],
                                  cudaDataType_t, int ldc, int count, cublasComputeType_t, cublasGemmAlgo_t);
+  decltype(&::cublasSgemm) gemm;
   decltype(&::cublasGetStatusString) text;
 
   decltype(&::cublasLtGetVersion) version;

@@ -8,6 +8,7 @@
 #include "runtime/device.hpp"
 #include "tuning/kernel_choices.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.hpp"
 #include "lib/nvml.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -55,8 +56,10 @@ void engine_device::close() noexcept {
   cudaSetDevice(index_);
   for (const auto& l : lanes_)
     if (l->stream) cudaStreamSynchronize(l->stream);
-  for (const auto& l : lanes_)
+  for (const auto& l : lanes_) {
+    if (l->blas) blas().destroy(l->blas);
     if (l->stream) cudaStreamDestroy(l->stream);
+  }
   lanes_.clear();
   for (void* p : allocated_) cudaFree(p);
   for (void* p : pinned_) cudaFreeHost(p);
@@ -178,6 +181,26 @@ void engine_device::work(std::uint32_t stream, const rg_work& w) {
   default: unsupported(("operation of kind " + std::to_string(w.kind)).c_str());
   }
   cuda::check(cudaGetLastError(), "launching a kernel");
+}
+
+// cuBLAS is column-major: our row-major [m, n] is its [n, m], so b is its first operand.
+void engine_device::gemm(std::uint32_t stream, const rg_gemm& g, const void* a, const void* b, void* c) {
+  constexpr std::uint64_t most = std::numeric_limits<int>::max();
+  if (g.type != RG_F32) unsupported("matrix product of this type");
+  if (std::max({g.m, g.n, g.k, g.a_row, g.b_row, g.c_row}) > most) unsupported("matrix product of this size");
+  lane& l = at(stream);
+  if (!l.blas) {
+    check(blas().create(&l.blas), "creating a handle");
+    check(blas().set_stream(l.blas, l.stream), "setting the stream");
+  }
+  const auto number = [](std::uint64_t n) { return static_cast<int>(n); };
+  const auto row = [](std::uint64_t n) { return static_cast<int>(std::max<std::uint64_t>(n, 1)); };
+  const auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
+  const auto turned = [&](std::uint32_t flag) { return g.flags & flag ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  check(blas().gemm(l.blas, turned(RG_GEMM_B), turned(RG_GEMM_A), number(g.n), number(g.m), number(g.k), &alpha,
+                    static_cast<const float*>(b), row(g.b_row), static_cast<const float*>(a), row(g.a_row), &beta,
+                    static_cast<float*>(c), row(g.c_row)),
+        "matrix product of a strategy");
 }
 
 void engine_device::wait_for(std::uint32_t stream, rg_fence fence) {

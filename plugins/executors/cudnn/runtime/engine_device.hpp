@@ -40,13 +40,16 @@ public:
   rg_sensors sensors();
   rg_fence mark(std::uint32_t stream);
   double elapsed(rg_fence from, rg_fence to) { return cudnn::elapsed(from, to); }
+  void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c);
+  void* handle(std::uint32_t stream) { return at(stream).stream; }
 
 private:
   struct lane {
     cudaStream_t stream = nullptr;
-    fences points;               // of record()
-    std::optional<fences> marks; // created by the first mark(): few streams need them
-    buffer sums, selection;      // scratch of norms; scratch of selections, which grows with the longest one
+    cublasHandle_t blas = nullptr; // created by the first gemm(): few strategies multiply matrices
+    fences points;                 // of record()
+    std::optional<fences> marks;   // created by the first mark(): few streams need them
+    buffer sums, selection;        // scratch of norms; scratch of selections, which grows with the longest one
   };
   // Makes the device current and returns the stream. Throws rg::error, RG_E_PLUGIN, if there is none of this number.
   lane& at(std::uint32_t stream);

@@ -73,8 +73,10 @@ compiler::compiler(const rg_graph& g, program& p) : graph_compiler(g, p), progra
 
 void compiler::run() {
   compile_nodes();
-  for (auto& w : tensors_)
+  for (auto& w : tensors_) {
     w->info.storage = w->info.ndim == 1 ? round_up(w->elements) : w->layout.get_size() / sizeof(float);
+    w->info.reordered = w->layout != w->canonical;
+  }
   order(tensors_);
   program_.weights = std::move(tensors_);
 }
@@ -129,6 +131,7 @@ void compiler::add(std::unique_ptr<op> o) {
   for (weight* w : o->weights()) {
     gradient = gradient || w->info.kind != RG_TENSOR_STATE;
     w->first_op = std::min(w->first_op, program_.ops.size());
+    w->last_op = std::max(w->last_op, program_.ops.size());
     w->first_writer = o.get(); // the last op that uses it comes first in a backward pass
   }
   o->output().needs_gradient = gradient;

@@ -22,7 +22,7 @@ void compile_convolution(compiler& c, std::size_t k) {
                       .padding = over.padding,
                       .plain_input = in->plain};
   weight* w = c.tensor(n, 0, {s.outputs, s.channels, s.kernel, s.kernel});
-  if (w->layout == w->canonical) w->layout = convolution_weight_layout(c.dev(), s);
+  if (w->layout == w->canonical && !c.dev().row_major) w->layout = convolution_weight_layout(c.dev(), s);
   weight* bias = c.bias_of(k, s.outputs);
   c.emit<convolution>(n.name, in, c.make_output(k, half), s, w, bias, c.dev());
 }

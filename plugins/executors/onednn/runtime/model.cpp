@@ -8,6 +8,7 @@
 #include "runtime/instruction_set.hpp"
 #include "tuning/kernel_choices.hpp"
 
+#include <regatta/clock.hpp>
 #include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
 
@@ -46,9 +47,10 @@ bool wants_half(const rg_model_setup& setup) {
 
 } // namespace
 
-model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup) {
+model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup) : trace_(host) {
   if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor runs on the CPU only");
   program_.dev.half = wants_half(setup);
+  program_.dev.row_major = setup.row_major != 0;
   program_.dev.kernels = &kernels_for(isa_level());
   program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
   program_.dev.log = rg::logger(host);
@@ -69,10 +71,12 @@ void model::prepare_to_run(const rg_model_setup& setup) {
   memory_ = plan_memory(program_, memory_bytes_);
   for (executors::graph_tensor* t : program_.tables) t->sparse->prepare(t->info, t->info.max_rows);
 
+  for (const auto& o : program_.ops) names_.push_back(trace_.text(o->name()));
   marks_.resize(program_.ops.size());
   for (const auto& w : program_.weights) {
     if (w->info.kind != RG_TENSOR_DENSE) continue;
     marks_[w->first_op].needs.push_back(w->index);
+    marks_[w->last_op].releases.push_back(w->index);
     marks_[w->first_op].ready = w->index; // they ascend: the last one stays
   }
   runs_ = true;
@@ -98,6 +102,7 @@ void model::name_layout() {
 rg_model_info model::describe() {
   rg_model_info info = program_.describe();
   info.layout = layout_.c_str();
+  info.flags |= RG_MODEL_RELEASES;
   info.activation_bytes = memory_bytes_;
   for (const auto& o : program_.ops) info.flops_per_sample += o->flops();
   return info;
@@ -166,6 +171,13 @@ void model::add_gradient(const edge& e) const {
     k.add(e.from->gradient, e.gradient, count);
 }
 
+template <class F> void model::run_op(std::size_t k, const char* pass, F&& f) const {
+  if (!trace_.on()) return f();
+  const std::uint64_t begin = rg::now_ns();
+  f();
+  trace_.span({.name = names_[k], .category = pass}, begin, rg::now_ns());
+}
+
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   enter(batch, "step");
   run r{.batch = &batch,
@@ -174,16 +186,22 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
         .losses = losses_.data()};
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
     for (std::uint32_t w : marks_[k].needs) hooks.need(w);
-    program_.ops[k]->forward(r);
+    run_op(k, "forward", [&] { program_.ops[k]->forward(r); });
+    for (std::uint32_t w : marks_[k].releases) hooks.done(w);
   }
   hooks.backward();
+  const bool releases = hooks.releases();
   for (std::size_t k = program_.ops.size(); k-- > 0;) {
     op& o = *program_.ops[k];
-    if (o.output().needs_gradient) {
-      o.backward(r);
-      for (const edge& e : o.inputs())
-        if (e.own && e.gradient) add_gradient(e);
-    }
+    if (releases)
+      for (std::uint32_t w : marks_[k].releases) hooks.need(w);
+    if (o.output().needs_gradient)
+      run_op(k, "backward", [&] {
+        o.backward(r);
+        for (const edge& e : o.inputs())
+          if (e.own && e.gradient) add_gradient(e);
+      });
+    for (std::uint32_t w : marks_[k].needs) hooks.done(w);
     if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));
   }
   rg_step_result result{};

@@ -7,6 +7,7 @@
 #include "runtime/program.hpp"
 
 #include <regatta/ext/graph.h>
+#include <regatta/trace.hpp>
 
 namespace onednn {
 
@@ -33,8 +34,9 @@ public:
 private:
   // Arguments for the engine's hooks around an op.
   struct marks {
-    std::vector<std::uint32_t> needs; // weights that this op is the first to read
-    std::int64_t ready = -1;          // the last weight whose gradient this op completes; -1: none
+    std::vector<std::uint32_t> needs;    // weights that this op is the first to read
+    std::vector<std::uint32_t> releases; // weights that this op is the last to read
+    std::int64_t ready = -1;             // the last weight whose gradient this op completes; -1: none
   };
 
   // Chooses kernels, which may time candidates, and allocates all memory.
@@ -42,6 +44,8 @@ private:
   void name_layout();
   // Begins the call `what`: checks the batch, and points values and sparse tables to its inputs and rows.
   void enter(const rg_batch& batch, const char* what);
+  // Runs `f`, the part `pass` ("forward" or "backward") of op k, with a span in a step that is traced.
+  template <class F> void run_op(std::size_t k, const char* pass, F&& f) const;
   // Adds the edge's own buffer to the value's gradient; see edge::own.
   void add_gradient(const edge& e) const;
   // Copies a tensor from `in`, with layout `from`, to `out`, with layout `to`. Returns when it is done.
@@ -51,8 +55,10 @@ private:
   bool runs_ = false, bound_ = false;
   aligned_bytes memory_;
   std::size_t memory_bytes_ = 0;
-  std::vector<marks> marks_;   // by op
-  std::vector<double> losses_; // the last step's sums over the batch, by loss
+  std::vector<marks> marks_; // by op
+  rg::tracer trace_;
+  std::vector<const char*> names_; // by op, for trace_
+  std::vector<double> losses_;     // the last step's sums over the batch, by loss
   std::string layout_, kernels_;
 };
 

@@ -33,6 +33,7 @@ struct device {
   dnnl::stream stream{engine};
   const kernel_table* kernels = nullptr; // for the instruction set that oneDNN uses
   int threads = 1;
+  bool row_major = false;       // weights are row-major in memory, also where another layout is faster
   bool half = false;            // GEMMs and convolutions compute in bf16
   std::byte* scratch = nullptr; // shared by all ops, of which one runs at a time
   rg::logger log;

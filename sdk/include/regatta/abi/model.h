@@ -31,14 +31,17 @@ typedef struct rg_tensor {
   uint32_t type;    /* of the values in memory and of the gradient: RG_F32, the only type that engines of 1.0 take */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
+  uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   const int64_t* shape;  /* [ndim]; valid as long as the tensor's other members */
   uint64_t storage;      /* elements in memory, including padding that stays zero; 0: the product of shape */
   float decay;           /* factor on the optimizer's weight decay, usually 1; 0: no decay */
   float lr_scale;        /* factor on the learning rate, usually 1 */
-  uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   double init_a, init_b;
   /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
   uint64_t max_rows;
+  /* 0: element e of the shape, counted row-major, is element e in memory, and padding is behind the last one. Not 0: the
+   * elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical() convert. */
+  uint32_t reordered;
 } rg_tensor;
 
 enum {
@@ -80,10 +83,14 @@ typedef struct rg_model_setup {
   const char* kernel_choices;
   uint32_t emulate; /* not 0: the model may emulate, slowly, a precision for which the machine has no instructions */
   uint32_t plain;   /* not 0: no graph capture and replay; the model launches each kernel of a step on its own */
+  /* Not 0: the strategy has asked for row-major tensors (RG_PLAN_ROW_MAJOR). A run is refused if a dense tensor is
+   * rg_tensor.reordered all the same. */
+  uint32_t row_major;
 } rg_model_setup;
 
 enum {
-  RG_MODEL_ROWS_IN_PLACE = 1 /* can read rows of sparse tables at the addresses in rg_batch.rows_at */
+  RG_MODEL_ROWS_IN_PLACE = 1, /* can read rows of sparse tables at the addresses in rg_batch.rows_at */
+  RG_MODEL_RELEASES = 2       /* reads weights between need() and done() only, if rg_hooks.done is not null */
 };
 
 typedef struct rg_model_info {
@@ -189,8 +196,8 @@ enum {
 typedef struct rg_hooks {
   uint32_t struct_size;
   void* context;
-  /* To be called before dense weight `tensor` is first read in this step. May wait until the weight has arrived. If it
-   * does not return RG_OK, step() must return that status at once. */
+  /* To be called before dense weight `tensor` is first read in this step, and again after done(). May wait until the
+   * weight has arrived. If it does not return RG_OK, step() must return that status at once. */
   rg_status (*need)(void* context, uint32_t tensor);
   /* Reports that the gradients of all dense tensors up to and including `tensor` are final once `fence` has passed (0:
    * on the host, now), and that this step reads their weights no more. To be called with ascending tensors, each at
@@ -208,6 +215,11 @@ typedef struct rg_hooks {
    * waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
+  /* Only for models with RG_MODEL_RELEASES; null: weights stay in memory during the step. To be called once for each
+   * need() of a dense weight, after the last use in that pass: until the next need() of the weight its memory may hold
+   * anything. Where the backward pass reads the weight, too, it calls need() and done() again. Each pass calls need() and
+   * done() at most once for a weight, and done() does not wait. */
+  void (*done)(void* context, uint32_t tensor);
 } rg_hooks;
 
 typedef struct rg_step_result {

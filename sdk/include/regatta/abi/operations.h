@@ -51,6 +51,8 @@ typedef enum rg_op_kind {
   RG_OP_SELECT = 0x309,
   RG_OP_GATHER_ROWS = 0x30a,
   RG_OP_SCATTER_ROWS = 0x30b,
+  RG_OP_RUN = 0x30c,
+  RG_OP_GEMM = 0x30d,
   /* the optimizer: rg_op_apply, rg_op_norm, rg_op_commit */
   RG_OP_APPLY = 0x401,
   RG_OP_NORM = 0x402,
@@ -191,6 +193,57 @@ typedef struct rg_op_copy_rows {
   rg_buffer rows, table, index;
   uint32_t flags; /* SCATTER_ROWS: RG_OP_ADD */
 } rg_op_copy_rows;
+
+/* A matrix product c = alpha * op(a) * op(b) + beta * c, where op(a) is m x k, op(b) is k x n and c is m x n. Matrices are
+ * row-major; a_row, b_row and c_row are the elements from one stored row to the next. With RG_GEMM_A the matrix a is
+ * stored transposed, as k x m, with RG_GEMM_B b as n x k. If beta is 0, c is not read. Each element is a sum in fp32 in an
+ * order that depends on this struct alone. The size of this struct never changes. */
+enum { RG_GEMM_A = 1, RG_GEMM_B = 2 };
+typedef struct rg_gemm {
+  uint32_t type;  /* of all three matrices: RG_F32, the only type that engines of 1.0 take */
+  uint32_t flags; /* RG_GEMM_* */
+  uint64_t m, n, k;
+  uint64_t a_row, b_row, c_row;
+  double alpha, beta;
+} rg_gemm;
+
+/* The matrices begin with their buffers and lie within them; c overlaps neither a nor b. On the host it is computed as
+ * RG_OP_RUN is. A device without GEMM (rg_device.gemm) refuses it. */
+typedef struct rg_op_gemm {
+  rg_op op;
+  rg_buffer a, b, c;
+  rg_gemm gemm;
+} rg_op_gemm;
+
+#define RG_MAX_RUN_BUFFERS 8
+
+/* Where a function of RG_OP_RUN computes. Valid during the call. */
+typedef struct rg_run {
+  uint32_t struct_size;
+  uint32_t buffer_count;
+  void* const* addresses; /* [buffer_count]: the first byte of each buffer */
+  const char* device;     /* the kind of device that the buffers are on, as rg_executor.device; null: in host memory */
+  void* stream;           /* the device's stream, e.g. a cudaStream_t of kind "cuda"; null: in host memory */
+} rg_run;
+
+/* Calls function(context, run), which uses the buffers, of any type, and `context` only. An error that it returns ends
+ * the operation; rg_host.fail() takes the text.
+ *  - Buffers in host memory: the engine calls it on a thread of this rank, one function at a time in the order of
+ *    submit(), while the loop goes on. Under a virtual clock it is called within submit(), and the operation takes the
+ *    declared time: bytes at 10 GB/s or flops at 10 GFLOP/s, whichever is longer.
+ *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The function
+ *    enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
+ * In simulations with ghosts the function is not called. */
+typedef struct rg_op_run {
+  rg_op op;
+  rg_status (*function)(void* context, const rg_run* run);
+  void* context;            /* what it points to is valid until the operation has ended */
+  const rg_buffer* buffers; /* [buffer_count]; valid until submit() returns */
+  uint32_t buffer_count;    /* at most RG_MAX_RUN_BUFFERS */
+  uint32_t memory;          /* bit mask of the RG_MEMORY_* in which the function can compute; others are refused */
+  uint64_t bytes;           /* that the function reads and writes */
+  uint64_t flops;
+} rg_op_run;
 
 /* --------------------------------------------------------------------------------------------------- the optimizer */
 

@@ -59,7 +59,27 @@ enum {
    * many steps the mean of what is applied must approach the mean sum: the strategy sends the error of a step in later
    * ones (error feedback), or its errors average out (unbiased). Without this flag a synchronous step applies the sum
    * itself, rounded as fp32, unless RG_PLAN_MOMENTUM or a period of several steps is declared. */
-  RG_PLAN_LOSSY = 2048
+  RG_PLAN_LOSSY = 2048,
+  /* Training can go on from a checkpoint between two steps: it needs each worker's weights, the optimizer's state and
+   * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Without this flag a run with the
+   * strategy writes no checkpoints. */
+  RG_PLAN_RESUMES = 4096,
+  /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run. */
+  RG_PLAN_SURVIVES = 8192,
+  /* Reads gradients and weights as matrices: dense tensors must be row-major in memory (rg_tensor.reordered is 0). The
+   * engine tells the executor (rg_model_setup.row_major), and refuses a model that keeps another layout. */
+  RG_PLAN_ROW_MAJOR = 16384
+};
+
+/* Which ranks behave alike, so that a simulation may compute one of them for all. A renaming of ranks leaves the run as
+ * it is if between renamed ranks, on each lane, as many messages go in every step as between the ranks themselves, with
+ * the same lengths up to the rounding of part_of() (chunks of 16 elements). Models with sparse tables, stragglers and
+ * unequal links are left out of account. */
+enum {
+  RG_SYMMETRY_NONE = 0,
+  RG_SYMMETRY_CLASSES = 1,  /* any two workers may change places, and any two servers; co-located ones as a pair */
+  RG_SYMMETRY_ROTATION = 2, /* each worker w may become w + 1, the last one worker 0; there are no servers */
+  RG_SYMMETRY_XOR = 3 /* each worker w may become w ^ k, for each k below their number, a power of two; no servers */
 };
 
 typedef struct rg_plan {
@@ -69,6 +89,7 @@ typedef struct rg_plan {
   uint64_t period; /* the behaviour repeats after so many steps; the timed region covers whole periods; 0 means 1 */
   uint64_t steady_from; /* the first step that may be timed: warm-up lasts at least so many steps */
   uint64_t bound;       /* RG_PLAN_BOUNDED: how many steps a worker may be ahead of the slowest one */
+  uint32_t symmetry;    /* RG_SYMMETRY_* */
 } rg_plan;
 
 /* The place of a dense tensor in the arena. */
@@ -178,6 +199,19 @@ typedef struct rg_strategy_host {
   void (*record_of_step)(void* context, const char* name, int64_t value, uint32_t worker, uint64_t step);
 } rg_strategy_host;
 
+/* The state that a strategy keeps from step to step, such as a residual, on its way to or from a checkpoint. save() and
+ * load() call these functions with the same names, lengths and types in the same order; each rank has a checkpoint of
+ * its own, and names are unique in it. Both functions are called within save() and load() only; they fail with
+ * RG_E_CONFIG if the checkpoint has something else. */
+typedef struct rg_state {
+  uint32_t struct_size;
+  void* context;
+  /* In save() copies the elements of the buffer, on the host or on a device; in load() writes them to it. */
+  rg_status (*buffer)(void* context, const char* name, const rg_buffer* buffer);
+  /* The same with `size` bytes at `data`, for counters and other values of the strategy's own. */
+  rg_status (*bytes)(void* context, const char* name, void* data, uint64_t size);
+} rg_state;
+
 typedef struct rg_strategy {
   uint32_t struct_size;
   /* [any] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the coordinator
@@ -212,6 +246,17 @@ typedef struct rg_strategy {
   /* [loop] On workers. Begins an activity between steps: it copies the weights of these rows into the windows of the
    * tables, for an evaluation. `rows` is valid until the activity ends. Null without RG_PLAN_ROWS. */
   rg_status (*pull_rows)(void* self, const rg_rows* rows, uint32_t tables, uint64_t activity);
+  /* [loop] Both are null, or neither: a strategy with RG_PLAN_RESUMES and without them keeps no state. save: on every
+   * rank, when every worker has ended the activity of step `step` - 1 and has not begun step `step`, and no message is
+   * under way. It does not change the state; training may go on. */
+  rg_status (*save)(void* self, uint64_t step, const rg_state* to);
+  /* On every rank, at most once, after create() and before any other call, with weights and optimizer state in place.
+   * The first step is then `step`, also for servers. */
+  rg_status (*load)(void* self, uint64_t step, const rg_state* from);
+  /* [loop] Another rank is gone; called once for it, in any state. Its outstanding operations have been reported before,
+   * with RG_E_PEER, and later ones with it end so. Surviving ranks hear of several deaths in any order. Null without
+   * RG_PLAN_SURVIVES. */
+  rg_status (*left)(void* self, uint32_t rank);
 } rg_strategy;
 
 #ifdef __cplusplus

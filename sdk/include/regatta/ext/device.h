@@ -40,7 +40,7 @@ typedef struct rg_devices {
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
  * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
- * and avoids copies through the host. All functions but sensors(), mark() and elapsed() must be there.
+ * and avoids copies through the host. All functions but sensors(), mark(), elapsed(), gemm() and handle() must be there.
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
  *    different streams, and of the streams of the model and of the transport, is ordered by fences only: wait_for() and
@@ -168,6 +168,12 @@ typedef struct rg_device {
    * passed first. Both fences must have passed, and must come from mark(), from a model's rg_hooks.phase or from its
    * rg_step_result.late_fence. */
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
+  /* [loop] Enqueues a matrix product, as rg_gemm says, of at least one element. `what` is read during the call. Null: the
+   * device has none, and strategies that need one are refused. */
+  rg_status (*gemm)(void* self, uint32_t stream, const rg_gemm* what, const void* a, const void* b, void* c);
+  /* [loop] Makes the device current for the calling thread, and writes the stream's handle, by which a strategy enqueues
+   * kernels of its own: of kind "cuda" a cudaStream_t. Null: strategies can enqueue none. */
+  rg_status (*handle)(void* self, uint32_t stream, void** handle);
 } rg_device;
 
 /* Extension of a transport's host: where the rank's dense weights and gradients are. Without it they are in host

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <new>
 #include <regex>
+#include <set>
 
 #include <regatta/ext/graph.h>
 
@@ -63,6 +64,63 @@ void operator delete(void* p, std::size_t) noexcept {
   std::free(p);
 }
 #endif
+
+TEST_CASE("tensors say whether they are reordered, and are row-major on request") {
+  rg::network net;
+  build_small(net, true, 0);
+  std::size_t reordered = 0;
+  for (const bool row_major : {false, true}) {
+    CAPTURE(row_major);
+    reference::executed e(executor_plugin, *net.graph(), {.batch = 3, .row_major = row_major});
+    e.start(1);
+    e.step(make_batch(*net.graph(), 3, 1));
+    for (std::size_t t = 0; t < e.tensors.size(); ++t) {
+      CAPTURE(std::string(e.tensors[t].name));
+      if (e.tensors[t].kind != RG_TENSOR_DENSE) continue;
+      const auto gradient = e.canonical(e.gradients[t].data(), t);
+      const bool same = std::equal(gradient.begin(), gradient.end(), e.gradients[t].data());
+      CHECK(same == !e.tensors[t].reordered);
+      if (row_major) CHECK(!e.tensors[t].reordered);
+      reordered += e.tensors[t].reordered != 0;
+    }
+  }
+  CHECK(reordered > 0); // oneDNN has blocks of 8 or 16 channels
+}
+
+TEST_CASE("a traced step has a span for each op, forward and then backward, in order") {
+  struct recorder {
+    std::vector<rg_span> spans;
+    std::set<std::string> texts;
+    std::uint32_t on = 0;
+  } r;
+  auto trace = rg::make_versioned<rg_trace>();
+  trace.context = &r;
+  trace.on = &r.on;
+  trace.span = [](void* self, const rg_span* s) { static_cast<recorder*>(self)->spans.push_back(*s); };
+  trace.text = [](void* self, const char* text) {
+    return static_cast<recorder*>(self)->texts.insert(text).first->c_str();
+  };
+  rg::network net;
+  build_small(net, false, 0);
+  reference::executed e(executor_plugin, *net.graph(), {.trace = &trace});
+  e.start(1);
+  const reference::batch b = make_batch(*net.graph(), 4, 5);
+  e.step(b);
+  CHECK(r.spans.empty());
+  r.on = 1;
+  e.step(b);
+  const auto count = [&](std::string_view pass) {
+    return std::ranges::count_if(r.spans, [&](const rg_span& s) { return s.category == pass; });
+  };
+  CHECK(count("forward") > 10);
+  CHECK(count("backward") > 5);
+  CHECK(count("backward") <= count("forward")); // an op before the first weight has no backward pass
+  CHECK(r.texts.contains("a"));
+  for (std::size_t k = 0; k < r.spans.size(); ++k) {
+    CHECK(r.spans[k].begin_ns <= r.spans[k].end_ns);
+    if (k) CHECK(r.spans[k - 1].end_ns <= r.spans[k].begin_ns);
+  }
+}
 
 TEST_CASE("the whole of a small network agrees with the reference") {
   for (const bool norm : {false, true})

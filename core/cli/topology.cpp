@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/topology.hpp"
+#include "cli/topology.hpp"
 
 #include "base/failure.hpp"
 #include "base/text.hpp"

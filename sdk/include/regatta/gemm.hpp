@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix products in host memory, for functions of comm::run() and for models: plain loops on one thread, in blocks that
+// fit a first-level cache. comm::gemm() is the same as an operation of a strategy.
+#pragma once
+
+#include <regatta/abi/operations.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rg {
+
+namespace detail {
+
+inline bool holds(std::uint64_t count, std::uint64_t rows, std::uint64_t columns, std::uint64_t row) {
+  if (!rows || !columns) return true;
+  return row >= columns && count >= columns && rows - 1 <= (count - columns) / row;
+}
+
+// Returns the sum of a[i * a_step] * b[i] over n elements. The sum is taken in 16 parts, which compilers keep in vectors.
+inline float dot(const float* a, std::size_t a_step, const float* b, std::size_t n) {
+  std::array<float, 16> sums{};
+  std::size_t i = 0;
+  if (a_step == 1)
+    for (; i + sums.size() <= n; i += sums.size())
+      for (std::size_t l = 0; l < sums.size(); ++l) sums[l] += a[i + l] * b[i + l];
+  for (; i < n; ++i) sums[i % sums.size()] += a[i * a_step] * b[i];
+  for (std::size_t half = sums.size() / 2; half; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+  return sums[0];
+}
+
+} // namespace detail
+
+// [any] Returns whether the stored matrices lie within buffers of so many elements.
+inline bool fits(const rg_gemm& what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  const bool a_across = what.flags & RG_GEMM_A, b_across = what.flags & RG_GEMM_B;
+  return detail::holds(a, a_across ? what.k : what.m, a_across ? what.m : what.k, what.a_row) &&
+         detail::holds(b, b_across ? what.n : what.k, b_across ? what.k : what.n, what.b_row) &&
+         detail::holds(c, what.m, what.n, what.c_row);
+}
+
+// [any] Return the bytes that a product reads and writes, and its floating-point operations: its cost under a virtual
+// clock (rg_op_run).
+inline std::uint64_t bytes_of(const rg_gemm& what) {
+  return sizeof(float) * (what.m * what.k + what.k * what.n + (what.beta != 0 ? 2 : 1) * what.m * what.n);
+}
+inline std::uint64_t flops_of(const rg_gemm& what) {
+  return 2 * what.m * what.n * what.k;
+}
+
+// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. The order of each sum depends on `what` alone.
+inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) {
+  const std::size_t m = what.m, n = what.n, k = what.k;
+  const auto alpha = static_cast<float>(what.alpha), beta = static_cast<float>(what.beta);
+  const bool a_across = what.flags & RG_GEMM_A;
+  // Elements from one row of op(a) to the next, and from one column to the next.
+  const std::size_t a_down = a_across ? 1 : what.a_row, a_right = a_across ? what.a_row : 1;
+  constexpr std::size_t block_rows = 8, block_columns = 512; // of c: 16 KiB
+  for (std::size_t i0 = 0; i0 < m; i0 += block_rows)
+    for (std::size_t j0 = 0; j0 < n; j0 += block_columns) {
+      const std::size_t i1 = std::min(m, i0 + block_rows), j1 = std::min(n, j0 + block_columns);
+      for (std::size_t i = i0; i < i1; ++i)
+        for (std::size_t j = j0; j < j1; ++j) {
+          float& x = c[i * what.c_row + j];
+          x = beta == 0 ? 0 : beta * x;
+        }
+      if (what.flags & RG_GEMM_B) {
+        for (std::size_t j = j0; j < j1; ++j)
+          for (std::size_t i = i0; i < i1; ++i)
+            c[i * what.c_row + j] += alpha * detail::dot(a + i * a_down, a_right, b + j * what.b_row, k);
+      } else {
+        for (std::size_t l = 0; l < k; ++l)
+          for (std::size_t i = i0; i < i1; ++i) {
+            const float factor = alpha * a[i * a_down + l * a_right];
+            const float* const from = b + l * what.b_row;
+            float* const to = c + i * what.c_row;
+            for (std::size_t j = j0; j < j1; ++j) to[j] += factor * from[j];
+          }
+      }
+    }
+}
+
+} // namespace rg
