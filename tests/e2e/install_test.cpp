@@ -111,8 +111,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   for (const char* plugin :
        {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
         "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
-        "custom_strategy/build/custom_strategy_c.so", "custom_strategy/build/custom_strategy_ring.so",
-        "custom_compressor/build/custom_compressor.so"}) {
+        "custom_strategy/build/custom_strategy_c.so", "custom_compressor/build/custom_compressor.so"}) {
     CAPTURE(plugin);
     const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
     CHECK_MESSAGE(checked == 0, contents(log));

@@ -58,8 +58,10 @@ struct allreduce : rg::data_parallel<allreduce> {
     if (!c.is_worker()) return;
     if (c.workers() > 1) {
       groups = rg::group_by_host(c.cluster(), members(), c.rank());
-      if (p.algorithm == "sharded" || (p.algorithm == "auto" && sharding_pays())) {
-        shard();
+      if (p.algorithm == "sharded" ||
+          (p.algorithm == "auto" && !wire && !several_hosts() && sharded_update::pays(c, buckets()))) {
+        sharded.emplace(c, buckets(), members());
+        if (sharded->is_native()) use_one_lane();
         return;
       }
       choose(p.algorithm);
@@ -107,28 +109,9 @@ struct allreduce : rg::data_parallel<allreduce> {
   }
 
 private:
-  // Whether weights are in host memory: neither on a device nor ghosts.
-  bool on_host() const { return comm.pointer<float>(comm.weights(comm.whole())); }
   std::uint64_t bytes_of(std::size_t bucket) const { return buckets()[bucket].count * sizeof(float); }
-  // The hosts have several workers each, and the same number of them.
+  // Whether hosts have several workers each, and the same number of them: then the hierarchical algorithm may be faster.
   bool several_hosts() const { return groups && groups->here.size() > 1; }
-
-  // Sharding pays if updating a shard takes longer than the latency of the messages. It requires host memory, whose
-  // bandwidth bounds updates, and fp32 on the wire, because weights must not be rounded. It is not used where the
-  // hierarchical algorithm may be faster, nor for deferred updates of a model with sparse tables.
-  bool sharding_pays() const {
-    constexpr std::uint64_t large = 256 << 10; // bytes
-    return !buckets().empty() && bytes_of(0) / comm.workers() >= large && on_host() && !wire && !several_hosts() &&
-           !(comm.deferred() && comm.tables());
-  }
-
-  void shard() {
-    if (comm.deferred() && comm.tables())
-      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables with "
-                                   "optimizer.clip_norm, got one with them: use \"ring\" or \"auto\"");
-    sharded.emplace(comm, buckets(), members());
-    if (sharded->is_native()) use_one_lane();
-  }
 
   // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".
   void choose(const std::string& name) {

@@ -17,11 +17,20 @@
 // object its tasks.
 class sharded_update {
 public:
-  // Call it in the strategy's constructor. `members` are the ranks of all workers.
+  // Returns whether updating a shard takes longer than the latency of the messages. Only in host memory does bandwidth
+  // bound updates.
+  static bool pays(rg::comm& c, const std::vector<rg::span_of_arena>& buckets) {
+    constexpr std::uint64_t large = 256 << 10; // bytes
+    return !buckets.empty() && buckets[0].count * sizeof(float) / c.workers() >= large && on_host(c) && works(c);
+  }
+  // Call it in the strategy's constructor. `members` are the ranks of all workers. The wire type must be fp32, because
+  // weights must not be rounded. Throws rg::error (RG_E_CONFIG) for a model with sparse tables and deferred updates.
   sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::span<const std::uint32_t> members)
       : comm_(c), buckets_(buckets) {
-    const bool on_host = c.pointer<float>(c.weights(c.whole())); // else on a device, or ghosts
-    if (!on_host && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
+    if (!works(c))
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables with "
+                                   "optimizer.clip_norm, got one with them: use \"ring\" or \"auto\"");
+    if (!on_host(c) && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
     for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, c.rank()), rg::role::worker);
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
@@ -60,6 +69,11 @@ public:
 
 private:
   using operations = std::vector<rg::operation>;
+
+  // Weights are in host memory: neither on a device nor ghosts.
+  static bool on_host(const rg::comm& c) { return c.pointer<float>(c.weights(c.whole())); }
+  // A worker has the norm of its shards only, but updates all rows of sparse tables.
+  static bool works(const rg::comm& c) { return !(c.deferred() && c.tables()); }
 
   rg::span_of_arena shard(std::size_t b, std::size_t worker) const {
     return rg::part_of(buckets_[b], worker, comm_.workers());

@@ -53,16 +53,11 @@ private:
     co_await rg::ring_all_reduce(comm, members(), comm.rank(), weights, lane);
     co_await comm.scale(weights, 1.0 / comm.workers());
   }
-  rg::task<> average_lane(std::uint32_t lane) {
-    for (std::size_t b = lane; b < buckets().size(); b += lanes()) co_await average(buckets()[b], lane);
-  }
   rg::task<> average_all() {
-    for (std::uint32_t lane = 0; lane < lanes(); ++lane) averaging.spawn(average_lane(lane));
-    co_await averaging.join();
+    for (const rg::span_of_arena& bucket : buckets()) co_await average(bucket, 0);
   }
 
   std::uint64_t k, steps = 0;
-  rg::task_group averaging;
 };
 
 } // namespace
