@@ -83,3 +83,20 @@ TEST_CASE("an executor that does not exist is an error that names the key and th
   CHECK(a.o.err.find("train.executor") != std::string::npos);
   CHECK(a.o.err.find("onednn") != std::string::npos);
 }
+
+// oneDNN reads ONEDNN_MAX_CPU_ISA, so that any CPU passes for one without AVX-512.
+TEST_CASE("bf16 is refused on a CPU that can only emulate it, and where it cannot even do that") {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small;
+  const auto refused = [&](const std::string& settings) {
+    const outcome o =
+        program(s, "run x.toml --progress never --set train.precision=bf16 " + settings, "ONEDNN_MAX_CPU_ISA=AVX2");
+    CHECK(o.code == 77);
+    return o.err;
+  };
+  CHECK(
+      refused("").find("this CPU has no bf16 instructions: set train.precision = \"fp32\", or train.emulate = true") !=
+      std::string::npos);
+  CHECK(refused("--set train.emulate=true").find("this CPU cannot emulate bf16: that takes AVX-512") !=
+        std::string::npos);
+}
