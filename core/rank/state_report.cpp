@@ -31,7 +31,8 @@ std::string listed(const std::vector<std::string>& names) {
 std::string in_words(const transfers::open_operation& o) {
   std::string text = o.kind;
   if (o.peer != UINT32_MAX) text += fmt::format(" {} rank {}, lane {}", o.receives ? "from" : "to", o.peer, o.lane);
-  return text + fmt::format(", {} bytes{}", o.bytes, o.refused ? ": the transport is full (RG_AGAIN)" : "");
+  if (o.peer != UINT32_MAX || o.bytes) text += fmt::format(", {} bytes", o.bytes);
+  return text + (o.refused ? ": the transport is full (RG_AGAIN)" : "");
 }
 
 } // namespace

@@ -124,9 +124,10 @@ TEST_CASE("a strategy that does not return when an operation ends") {
 }
 
 TEST_CASE("a strategy's own function that does not return, beside the loop") {
-  hangs(run_cases("strategy.at", "function", "never", "--set strategy.plugin=hanging_strategy"),
-        {"rank 1 (", "step 1, exchanging gradients and weights", "a function of the strategy's own"},
+  const ended e = run_cases("strategy.at", "function", "never", "--set strategy.plugin=hanging_strategy");
+  hangs(e, {"rank 1 (", "step 1, exchanging gradients and weights", "a function of the strategy's own"},
         {"open: a function of the strategy's own", "rank 0 (worker 0, pid ", "waits for the other ranks"});
+  CHECK(e.program.err.find("own, 0 bytes") == std::string::npos); // a function moves none
 }
 
 TEST_CASE("a transport that never takes a receive, or a send") {
