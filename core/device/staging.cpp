@@ -23,6 +23,7 @@ public:
   std::unique_ptr<scratch> make_scratch() override {
     return std::make_unique<scratch>([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
   }
+  std::uint32_t scratch_place() const noexcept override { return RG_MEMORY_DEVICE; }
   // Later users of the scratch memory are ordered behind this work, here and in the transport.
   rg_fence pack(const rg_work& w) override {
     device_.run(device::computing, w);

@@ -14,24 +14,23 @@
 
 namespace regatta {
 
-// Memory that the transport accesses in place of a region's, for one operation at a time. It grows on demand.
+// Memory that the transport accesses in place of a region's, for one operation at a time.
 class scratch {
 public:
   using memory = std::unique_ptr<void, std::function<void(void*)>>;
   // `allocate` returns that many bytes.
   explicit scratch(std::function<memory(std::uint64_t bytes)> allocate) : allocate_(std::move(allocate)) {}
-  // Returns memory of at least `bytes`, valid until a larger reserve(). Growing discards the contents. Requires that no
-  // operation uses the memory. Throws failure if there is not enough.
-  void* reserve(std::uint64_t bytes) {
-    if (bytes > bytes_) {
-      memory_ = nullptr;
-      bytes_ = 0; // allocate_() may throw
-      memory_ = allocate_(bytes);
-      bytes_ = bytes;
-    }
+  // Replaces the memory by `bytes`, and returns it. Requires that no operation uses the former memory. Throws failure if
+  // there is not enough.
+  void* replace(std::uint64_t bytes) {
+    memory_ = nullptr;
+    bytes_ = 0; // allocate_() may throw
+    memory_ = allocate_(bytes);
+    bytes_ = bytes;
     return memory_.get();
   }
-  // Returns the memory; null before the first reserve() of more than 0 bytes.
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  // Returns the memory; null before replace().
   void* get() const noexcept { return memory_.get(); }
 
 private:
@@ -52,6 +51,8 @@ public:
   virtual bool always_copies() const noexcept { return false; }
   // Returns empty scratch memory; destroy it before this object's processor.
   virtual std::unique_ptr<scratch> make_scratch() = 0;
+  // Returns where scratch memory is: RG_MEMORY_HOST or RG_MEMORY_DEVICE.
+  virtual std::uint32_t scratch_place() const noexcept { return RG_MEMORY_HOST; }
   // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the
   // returned fence; 0: at once.
   virtual rg_fence pack(const rg_work& w) = 0;

@@ -78,10 +78,7 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
   r.in = in;
   r.name = std::move(name);
   if (!ghosts_) {
-    auto where = rg::make_versioned<rg_memory>();
-    where.place = in == place::device ? RG_MEMORY_DEVICE : RG_MEMORY_HOST;
-    where.device = in == place::device ? device_index_ : -1;
-    where.numa_node = where.dma_buf = -1;
+    const rg_memory where = memory_in(in == place::device ? RG_MEMORY_DEVICE : RG_MEMORY_HOST);
     r.told = reaches_ & where.place;
     const std::uint64_t behind = guard_begin_behind(r.bytes);
     reserve(r, where, behind + guard_bytes);
@@ -110,11 +107,32 @@ void region_table::reserve(region& r, rg_memory where, std::uint64_t bytes) {
     address = r.in == place::device   ? device_->allocate(bytes)
               : r.in == place::shared ? device_->allocate_shared(bytes)
                                       : r.own.get();
-    if (r.in != place::device) where.numa_node = numa_node_of(address);
-    if (r.told && transport_.add && transport_.add(transport_self_, id, address, bytes, &where) != RG_OK)
-      throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
+    if (r.told) tell(id, address, bytes, where);
   }
   r.address = static_cast<char*>(address);
+}
+
+rg_memory region_table::memory_in(std::uint32_t kind) const {
+  auto where = rg::make_versioned<rg_memory>();
+  where.place = kind;
+  where.device = kind == RG_MEMORY_DEVICE ? device_index_ : -1;
+  where.numa_node = where.dma_buf = -1;
+  return where;
+}
+
+void region_table::tell(rg_region id, void* address, std::uint64_t bytes, rg_memory where) {
+  if (where.place == RG_MEMORY_HOST) where.numa_node = numa_node_of(address);
+  if (transport_.add && transport_.add(transport_self_, id, address, bytes, &where) != RG_OK)
+    throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
+}
+
+rg_region region_table::add(void* address, std::uint64_t bytes, std::uint32_t kind) {
+  if (!ghosts_) tell(next_added_, address, bytes, memory_in(kind));
+  return next_added_++;
+}
+
+void region_table::remove(rg_region added) {
+  if (transport_.add && transport_.remove && !ghosts_) transport_.remove(transport_self_, added);
 }
 
 void region_table::write_guard(const region& r, std::uint64_t at) const {

@@ -58,6 +58,12 @@ public:
   rg_buffer allocate_shared(std::uint32_t type, std::uint64_t count, std::string name) {
     return allocate(type, count, std::move(name), device_ ? place::shared : place::host);
   }
+  // [loop] Registers the caller's memory of kind RG_MEMORY_*, without guards, with the transport; `address` is null for
+  // ghosts. Returns its region, which the other functions of this class do not know. Throws failure (run) if the
+  // transport cannot use the memory.
+  rg_region add(void* address, std::uint64_t bytes, std::uint32_t kind);
+  // [loop] Undoes add(). Requires that no transfer uses the memory any more.
+  void remove(rg_region added);
   bool ghosts() const noexcept { return ghosts_; }
   // Returns the size of all regions without guards, ghosts included.
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -96,6 +102,8 @@ private:
     std::string name;
   };
   void reserve(region& r, rg_memory where, std::uint64_t bytes);
+  rg_memory memory_in(std::uint32_t kind) const;
+  void tell(rg_region id, void* address, std::uint64_t bytes, rg_memory where);
   void write_guard(const region& r, std::uint64_t at) const;
 
   rg_regions transport_{};
@@ -106,7 +114,8 @@ private:
   std::uint32_t reaches_;
   std::uint64_t front_; // bytes of the guard before a region: the offset of every buffer from allocate()
   std::uint64_t bytes_ = 0;
-  std::vector<region> regions_; // region k is regions_[k - 1]
+  std::vector<region> regions_;     // region k is regions_[k - 1]
+  rg_region next_added_ = 1u << 30; // regions of add(): strategies cannot allocate so many
 };
 
 } // namespace regatta

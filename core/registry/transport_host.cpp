@@ -24,6 +24,7 @@ transport_host::transport_host(const registry& plugins, log_function log, extens
     auto& self = *static_cast<transport_host*>(context);
     return rg::fence(self.c(), [&] { return self.open(id, *out); });
   };
+  nest_.new_region = [](void* context) { return static_cast<transport_host*>(context)->last_region_--; };
 }
 
 rg_status transport_host::open(const char* id, rg_nested& out) {

@@ -7,6 +7,7 @@
 #include "registry/registry.hpp"
 #include "registry/run_in_child.hpp"
 
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ private:
 
   const registry& plugins_;
   rg_nest nest_;
+  std::atomic<rg_region> last_region_ = UINT32_MAX; // the engine counts its regions from 1 upwards
   std::vector<std::string> nested_files_;
 };
 

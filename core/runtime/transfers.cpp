@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/ext/collectives.h>
@@ -25,13 +26,17 @@ constexpr std::uint64_t one_use = std::uint64_t{1} << 32, index_mask = one_use -
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-                     std::string name, const region_table& regions, staging& on_host, staging* on_device,
-                     std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
+                     std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
+                     std::uint32_t size, std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      host_(host), name_(std::move(name)), regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank),
-      lanes_(lanes), queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
+      ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES), host_(host), name_(std::move(name)), regions_(regions),
+      on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes), queues_(std::size_t{size} * lanes * 2 + 1),
+      self_sends_(lanes), self_receives_(lanes) {}
 
-transfers::~transfers() = default;
+transfers::~transfers() {
+  for (const auto& o : operations_)
+    if (o->scratch_region) regions_.remove(o->scratch_region);
+}
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
                                                const rg_buffer& buffer) {
@@ -75,11 +80,17 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
 void transfers::through_scratch(operation* o) {
   o->how = path::scratch;
   if (o->wire) o->transfer.buffer.type = o->wire;
-  o->transfer.buffer.region = 0;
-  o->transfer.buffer.offset = 0;
   o->transfer.bytes = bytes_of(o->transfer.buffer);
   if (!o->scratch) o->scratch = o->stage->make_scratch();
-  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch->reserve(o->transfer.bytes);
+  const std::uint64_t bytes = std::max<std::uint64_t>(o->transfer.bytes, 64);
+  if (!o->scratch_region || (!regions_.ghosts() && o->scratch->bytes() < bytes)) {
+    if (o->scratch_region) regions_.remove(std::exchange(o->scratch_region, 0));
+    void* const memory = regions_.ghosts() ? nullptr : o->scratch->replace(bytes);
+    o->scratch_region = regions_.add(memory, bytes, o->stage->scratch_place());
+  }
+  o->transfer.buffer.region = o->scratch_region;
+  o->transfer.buffer.offset = 0;
+  o->transfer.address = o->scratch->get();
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -154,8 +165,8 @@ void transfers::post(operation* o) {
 }
 
 bool transfers::try_post(operation* o) {
-  // The transport orders its own receives; it does not know of receives that are copied to their target here.
-  if (o->receive && o->how == path::transport && local_ && waits_for_earlier(o, true)) return false;
+  // A transport that orders its own receives does not know of those that are copied to their target here.
+  if (o->receive && o->how == path::transport && (local_ || !ordered_) && waits_for_earlier(o, ordered_)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
   (o->function ? o->joint.after : o->transfer.after) = o->stage->fence_for_transport();

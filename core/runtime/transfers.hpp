@@ -6,8 +6,9 @@
 // again in poll(). Scratch memory is used for a receive that adds where the transport cannot add, for a wire type where
 // it cannot convert, and for device buffers that it cannot access. A send from such a buffer is queued until its bytes
 // are in scratch. A receive into such a buffer has ended once the copy from scratch is enqueued on the device, ahead of
-// all later work there. Receives into overlapping bytes take effect in the order in which they were posted, whichever
-// path each of them takes.
+// all later work there. Receives into overlapping bytes take effect in the order in which they were posted: one that
+// overlaps an earlier one is held back until that has ended, unless the transport orders both
+// (RG_CAP_ORDERED_RECEIVES). All memory that the transport sees is in a region.
 //
 // Everything is [loop]. Nothing is allocated once the largest number and size of simultaneous operations has been
 // reached.
@@ -34,7 +35,7 @@ public:
   // instance `self`. Ranks are 0 .. size-1; this rank is `rank`. `on_host` and `on_device` stage regions in host and
   // device memory; `on_device` is null if no region is on a device.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-            std::string name, const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
+            std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
             std::uint32_t size, std::uint32_t lanes);
   ~transfers();
 
@@ -97,6 +98,7 @@ private:
     bool posted;                // the transport has accepted it
     rg_fence fence;
     std::unique_ptr<regatta::scratch> scratch; // kept for the next operation
+    rg_region scratch_region;                  // 0: scratch was never used
     rg_fence busy;                             // scratch is being filled or emptied until this fence
   };
   // A queue in one block of memory.
@@ -135,10 +137,10 @@ private:
 
   const rg_transport& functions_;
   void* self_;
-  bool adds_, converts_;
+  bool adds_, converts_, ordered_;
   plugin_host& host_;
   std::string name_;
-  const region_table& regions_;
+  region_table& regions_;
   staging& on_host_;
   staging* on_device_;
   std::uint32_t rank_, lanes_;

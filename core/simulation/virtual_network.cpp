@@ -48,7 +48,8 @@ void* virtual_network::endpoint(std::uint32_t r) {
 
 rg_transport_caps virtual_network::caps() const {
   auto c = rg::make_versioned<rg_transport_caps>();
-  c.flags = RG_CAP_VIRTUAL | (options_.adds ? RG_CAP_ADD : 0) | (options_.exact ? RG_CAP_EXACT_SIZE : 0);
+  c.flags = RG_CAP_VIRTUAL | RG_CAP_ORDERED_RECEIVES | (options_.adds ? RG_CAP_ADD : 0) |
+            (options_.exact ? RG_CAP_EXACT_SIZE : 0);
   c.memory = RG_MEMORY_HOST;
   c.p2p = RG_P2P_INDEPENDENT;
   return c;

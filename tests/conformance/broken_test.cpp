@@ -231,6 +231,8 @@ TEST_CASE("lossy strategies: error feedback and identical replicas are required,
   CHECK(sound.failed.empty());
   CHECK(text_of(sound.document).find("its sums are not exact (RG_PLAN_LOSSY)") != std::string::npos);
   finds("strategy/int8_forgets", {"mean"}, {"drain", "replicas", "clip", "buckets", "deterministic"});
+  finds("strategy/int8_doubles", {"mean"}, {"drain", "replicas", "deterministic"});
+  finds("strategy/int8_leaves_out", {"mean"}, {"drain", "replicas", "deterministic"});
   finds("strategy/int8_differs", {"replicas", "clip", "buckets", "mean"}, {"drain", "deterministic"});
   finds("strategy/int8_unsaid", {"serial", "clip", "buckets"}, {"drain", "replicas", "deterministic"});
   const findings exact = check("strategy/says_lossy", {"mean", "serial"}, {"serial"});

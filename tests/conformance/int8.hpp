@@ -19,7 +19,8 @@ namespace test {
 
 // The ways in which a test can spoil it.
 struct sound {
-  static constexpr bool forgets_residual = false, adds_own_gradient = false;
+  static constexpr bool forgets_residual = false, adds_own_gradient = false, leaves_out_a_tensor = false;
+  static constexpr float weight = 1;
   static constexpr std::uint32_t flags = RG_PLAN_LOSSY;
   static constexpr std::uint64_t steady_from = 0;
 };
@@ -87,8 +88,10 @@ private:
       const auto* const bytes = comm.template pointer<std::int8_t>(message_of(w));
       float scale = 0;
       std::memcpy(&scale, bytes, sizeof scale);
-      for (std::uint64_t i = 0; i < n; ++i) g[i] += scale * static_cast<float>(bytes[scale_bytes + i]);
+      for (std::uint64_t i = 0; i < n; ++i) g[i] += Defect::weight * scale * static_cast<float>(bytes[scale_bytes + i]);
     }
+    const rg_slice& second = comm.arena().slices[std::min(comm.arena().slice_count - 1, 1u)];
+    if (Defect::leaves_out_a_tensor) std::fill_n(g + second.first, second.count, 0.0F);
   }
 
   std::uint64_t n;

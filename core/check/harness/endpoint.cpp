@@ -275,7 +275,6 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   for (const rg_completion& c : std::span(out, count)) {
     require(c.cookie >= 1 && c.cookie <= last_cookie_, "poll() reports a completion with a cookie of no operation");
     require(completions_.emplace(c.cookie, c).second, describe(c.cookie) + " completes twice");
-    order_.push_back(c.cookie);
   }
   return count;
 }

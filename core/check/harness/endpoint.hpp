@@ -130,8 +130,6 @@ public:
   // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed if
   // that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
-  // Returns the cookies of all completions that poll() has seen, in their order.
-  const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
 
   void wake() { functions_.wake(self_); }
   void cancel(std::uint32_t peer);
@@ -173,7 +171,6 @@ private:
   // Transfers that wait for room, by direction (true: receive), peer and lane.
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::deque<rg_transfer>> backlogs_;
   std::unordered_map<std::uint64_t, rg_completion> completions_;
-  std::deque<std::uint64_t> order_;
   std::unordered_map<std::uint64_t, std::string> descriptions_; // of each operation by cookie, for messages
 };
 

@@ -64,8 +64,7 @@ void exchange_messages(member& self, std::uint64_t seed) {
       streams.push_back({peer, lane, false, messages_of(seed, self->rank(), peer, lane, may_add)});
       streams.push_back({peer, lane, true, messages_of(seed, peer, self->rank(), lane, may_add)});
     }
-  // Each stream keeps a few operations in flight. Operations of a stream complete in order, so only the oldest is
-  // checked.
+  // Each stream keeps a few operations in flight, and checks them in the order in which it began them.
   constexpr std::size_t in_flight = 6;
   for (;;) {
     bool busy = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives that add: the result is bit-identical to a sum in the order in which the receives were posted.
+// Receives that add, whose result is bit-identical to a sum in the order in which they were posted, and receives into
+// the same bytes.
 #include "check/harness/rank_group.hpp"
 
 #include <algorithm>
@@ -14,6 +15,11 @@ namespace {
 
 void fill_terms(float* to, std::uint64_t count, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < count; ++i) to[i] = term(seed, i);
+}
+
+void need_ordered_receives(const subject& which) {
+  if (!(caps_of(which).flags & RG_CAP_ORDERED_RECEIVES))
+    throw skipped("the engine orders its receives (it has no RG_CAP_ORDERED_RECEIVES)");
 }
 
 void need_reducing_receives(const subject& which) {
@@ -68,6 +74,7 @@ void short_sums(const subject& which) {
 // The receiver posts in rank order. Messages are sent in the opposite order, each only after the one before was posted.
 void posting_order(const subject& which) {
   need_reducing_receives(which);
+  need_ordered_receives(which);
   run_ranks(which, {.ranks = 4, .lanes = 2}, [](member& self) {
     constexpr std::uint64_t rounds = 12, shift = 1000;
     const memory token = self->allocate(8);
@@ -108,20 +115,18 @@ void posting_order(const subject& which) {
   });
 }
 
-void copy_then_add(const subject& which) {
-  need_reducing_receives(which);
-  run_ranks(which, {.ranks = 3}, [](member& self) {
+// Rank 2 sends before rank 1 does; rank 0 has posted the receive from rank 1 before.
+void two_into_the_same(const subject& which, std::uint32_t flags, const char* wrong) {
+  run_ranks(which, {.ranks = 3}, [flags, wrong](member& self) {
     constexpr std::uint64_t count = 200000;
     const memory m = self->allocate(4 * count), token = self->allocate(8);
     fill_terms(m.floats(), count, self->rank());
     if (self->rank() == 0) {
-      const std::uint64_t copied = self->recv(1, 0, m, 0, 4 * count);
-      const std::uint64_t added = self->recv(2, 0, m, 0, 4 * count, RG_TRANSFER_ADD);
-      self->finish(added);
-      self->finish(copied);
-      for (std::uint64_t i = 0; i < count; ++i)
-        require(m.floats()[i] == term(1, i) + term(2, i),
-                "a receive that adds is not applied after an earlier receive into the same bytes");
+      const std::uint64_t first = self->recv(1, 0, m, 0, 4 * count);
+      const std::uint64_t second = self->recv(2, 0, m, 0, 4 * count, flags);
+      self->finish(second);
+      self->finish(first);
+      for (std::uint64_t i = 0; i < count; ++i) require(m.floats()[i] == (flags ? term(1, i) : 0) + term(2, i), wrong);
     } else if (self->rank() == 2) {
       const std::uint64_t sent = self->send(0, 0, m, 0, 4 * count);
       self->poll(0);
@@ -132,6 +137,18 @@ void copy_then_add(const subject& which) {
       self->finish(self->send(0, 0, m, 0, 4 * count));
     }
   });
+}
+
+void copy_then_add(const subject& which) {
+  need_reducing_receives(which);
+  need_ordered_receives(which);
+  two_into_the_same(which, RG_TRANSFER_ADD,
+                    "a receive that adds is not applied after an earlier receive into the same bytes");
+}
+
+void copy_then_copy(const subject& which) {
+  need_ordered_receives(which);
+  two_into_the_same(which, 0, "a receive is not applied after an earlier receive into the same bytes");
 }
 
 // ------------------------------------------------------------------------------------------------------ conversion ---
@@ -193,6 +210,7 @@ std::vector<test> reducing_receive_tests() {
        false, true},
       {"add-after-copy", "a receive that adds is applied after earlier receives into the same bytes", copy_then_add,
        false, true},
+      {"overlap", "a receive is applied after an earlier receive into the same bytes", copy_then_copy, false, true},
       {"convert", "floats are sent as bf16 or fp16, rounded to nearest even, and added in fp32", conversion, false,
        true},
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order of receives that add. Adds into overlapping bytes must take effect in the order in which the receives were
-// posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive starts only
-// when no earlier receive that overlaps it is outstanding, if one of the two adds. A receive waits for earlier ones
-// only, which rules out deadlocks. One thread at a time.
+// Order of receives, as RG_CAP_ORDERED_RECEIVES promises: those into overlapping bytes take effect in the order in which
+// they were posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive starts
+// only when no earlier receive that overlaps it is outstanding. A receive waits for earlier ones only, which rules out
+// deadlocks. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ public:
 
   // Registers a receive into [begin, end), after all earlier ones. `owner` must not be null, and must live until
   // leave(). The ticket is valid until leave(), after which it may be given out again.
-  ticket enter(const std::byte* begin, const std::byte* end, bool adds, Owner* owner) {
+  ticket enter(const std::byte* begin, const std::byte* end, Owner* owner) {
     if (free_.empty()) {
       free_.reserve(entries_.size() + 1);
       free_.push_back(static_cast<ticket>(entries_.size()));
@@ -28,10 +28,8 @@ public:
     const ticket t = free_.back();
     free_.pop_back();
     entry& mine = entries_[t];
-    mine = {.begin = begin, .end = end, .posted = ++posted_, .owner = owner, .adds = adds};
-    adding_ += adds;
-    if (adding_ > 0) // without adds no order matters: the common case skips the search
-      for (const entry& e : entries_) mine.waits_for += e.owner && matters(e, mine) && e.posted < mine.posted;
+    mine = {.begin = begin, .end = end, .posted = ++posted_, .owner = owner};
+    for (const entry& e : entries_) mine.waits_for += e.owner && overlap(e, mine) && e.posted < mine.posted;
     waiting_ += mine.waits_for > 0;
     return t;
   }
@@ -45,11 +43,10 @@ public:
     const entry mine = entries_[t];
     entries_[t].owner = nullptr;
     free_.push_back(t);
-    adding_ -= mine.adds;
     waiting_ -= mine.waits_for > 0;
     if (waiting_ == 0) return;
     for (entry& e : entries_)
-      if (e.owner && e.posted > mine.posted && matters(e, mine) && --e.waits_for == 0) {
+      if (e.owner && e.posted > mine.posted && overlap(e, mine) && --e.waits_for == 0) {
         --waiting_;
         released(e.owner);
       }
@@ -62,17 +59,13 @@ private:
     std::uint64_t posted = 0;
     Owner* owner = nullptr; // null: free
     std::uint32_t waits_for = 0;
-    bool adds = false;
   };
-  // Whether the order of the two receives matters.
-  static bool matters(const entry& a, const entry& b) {
-    return (a.adds || b.adds) && a.begin < b.end && b.begin < a.end;
-  }
+  static bool overlap(const entry& a, const entry& b) { return a.begin < b.end && b.begin < a.end; }
 
   std::vector<entry> entries_;
   std::vector<ticket> free_;
   std::uint64_t posted_ = 0;
-  std::size_t adding_ = 0, waiting_ = 0;
+  std::size_t waiting_ = 0;
 };
 
 } // namespace transports

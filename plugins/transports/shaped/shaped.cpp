@@ -85,6 +85,7 @@ public:
     // Receives of chunks have the exact size, so the caller's need not. Chunks are bytes, so the engine must convert
     // types.
     c.flags &= ~(std::uint32_t{RG_CAP_EXACT_SIZE} | std::uint32_t{RG_CAP_CONVERT});
+    c.flags |= RG_CAP_ORDERED_RECEIVES;
     c.memory &= RG_MEMORY_HOST;
     return c;
   }
@@ -119,7 +120,7 @@ public:
     operation* o = take(t);
     o->receives = true;
     const auto* first = static_cast<const std::byte*>(t.address);
-    o->ticket = order_.enter(first, first + o->length, t.flags & RG_TRANSFER_ADD, &c);
+    o->ticket = order_.enter(first, first + o->length, &c);
     c.receives.push(o);
     return RG_OK;
   }
@@ -168,14 +169,15 @@ private:
   struct connection;
 
   struct operation {
+    std::uint64_t* header;   // the length of the message, as it is sent
+    rg_buffer header_buffer; // where the header is
     rg_transfer transfer;
     std::uint64_t length;    // of the message; receives: of the buffer, until the header has arrived
     std::uint64_t scheduled; // bytes that have left the card; receives: bytes posted to the inner transport
     std::uint64_t posted;    // sends: time of posting
-    std::uint64_t header;
-    std::uint64_t passed;  // receives: when the data received so far has passed the card
-    std::uint32_t pending; // chunks, header included, that were scheduled and have not ended
-    std::uint32_t ticket;  // receives: in order_
+    std::uint64_t passed;    // receives: when the data received so far has passed the card
+    std::uint32_t pending;   // chunks, header included, that were scheduled and have not ended
+    std::uint32_t ticket;    // receives: in order_
     rg_status status;
     bool receives, announced; // announced: the header has left the card; receives: has arrived
     bool queued;              // in a queue of its connection
@@ -214,10 +216,25 @@ private:
     return *c;
   }
 
+  // Operations of a block lie side by side with their headers, which are in a region of the inner transport.
+  struct block {
+    std::array<std::uint64_t, 64> headers{};
+    std::array<operation, 64> operations{};
+    rg_region region = 0;
+  };
+
   operation* take(const rg_transfer& t) {
-    if (free_.empty()) free_.push(operations_.emplace_back(std::make_unique<operation>()).get());
+    if (free_.empty()) {
+      block& b = *blocks_.emplace_back(std::make_unique<block>());
+      b.region = inner_.add_own(b.headers.data(), sizeof(b.headers));
+      for (std::size_t i = 0; i < b.operations.size(); ++i) {
+        b.operations[i].header = &b.headers[i];
+        b.operations[i].header_buffer = {b.region, RG_U8, i * header_bytes, header_bytes};
+        free_.push(&b.operations[i]);
+      }
+    }
     operation* o = free_.pop();
-    *o = {};
+    *o = {.header = o->header, .header_buffer = o->header_buffer};
     o->transfer = t;
     o->length = t.bytes;
     o->queued = true;
@@ -285,7 +302,7 @@ private:
     const chunk& p = c.on_the_way.front();
     operation* o = p.of;
     if (o->status == RG_OK) {
-      if (!p.bytes) o->header = o->length;
+      if (!p.bytes) *o->header = o->length;
       const rg_status s = p.bytes ? post(*o, p.from, p.bytes) : post_header(*o);
       if (s == RG_AGAIN) {
         again_ = std::min(again_, now + retry_ns);
@@ -339,7 +356,7 @@ private:
     const std::uint64_t capacity = o.length;
     const bool adds = o.transfer.flags & RG_TRANSFER_ADD;
     o.announced = true;
-    o.length = o.header;
+    o.length = *o.header;
     if (o.length <= capacity && !(adds && o.length % sizeof(float) != 0)) return;
     fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
                              " bytes" +
@@ -366,8 +383,8 @@ private:
   rg_status post_header(operation& o) {
     rg_transfer t = o.transfer;
     t.flags = 0;
-    t.address = &o.header;
-    t.buffer = {.region = 0, .type = RG_U8, .offset = 0, .count = header_bytes};
+    t.address = o.header;
+    t.buffer = o.header_buffer;
     t.bytes = header_bytes;
     return post(t, o);
   }
@@ -461,7 +478,7 @@ private:
   posting_order<connection> order_;       // of receives into overlapping bytes
   ring<landing> landings_;                // receives that have arrived and have yet to pass the card
   ring<rg_completion> finished_;          // for poll() to return
-  std::vector<std::unique_ptr<operation>> operations_;
+  std::vector<std::unique_ptr<block>> blocks_;
   ring<operation*> free_;
   std::atomic<bool> woken_{false};
   rg::nested inner_; // destroyed first, because it uses operations

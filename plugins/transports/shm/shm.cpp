@@ -70,7 +70,8 @@ public:
   }
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_ONE_HOST | RG_CAP_LONG_FAILS_SENDER | RG_CAP_ASCENDING_SUMS,
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_ONE_HOST | RG_CAP_LONG_FAILS_SENDER | RG_CAP_ASCENDING_SUMS |
+                     RG_CAP_ORDERED_RECEIVES,
             .memory = RG_MEMORY_HOST,
             .p2p = RG_P2P_INDEPENDENT,
             .own_threads = 0};

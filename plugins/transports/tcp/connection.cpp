@@ -21,7 +21,7 @@ void connection::post_send(const void* data, std::uint64_t bytes, std::uint64_t 
 
 void connection::post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie) {
   auto* first = static_cast<std::byte*>(data);
-  receives_.push({first, capacity, cookie, shared_.order.enter(first, first + capacity, adds, this), adds});
+  receives_.push({first, capacity, cookie, shared_.order.enter(first, first + capacity, this), adds});
 }
 
 void connection::became(bool readable, bool writable, bool hung_up) {

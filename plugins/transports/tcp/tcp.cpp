@@ -7,7 +7,7 @@
 //   rendezvous.hpp     connecting and authenticating
 //   connection.hpp     one socket: messages, gathering, scattering, adding
 //   wire.hpp           the bytes on it
-//   ../common/posting_order.hpp  the order of adds
+//   ../common/posting_order.hpp  the order of receives
 //
 // bytes_sent and bytes_received count the bytes of the streams: payloads and their headers (wire.hpp), but not the
 // handshake.
@@ -61,7 +61,7 @@ public:
   }
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER | RG_CAP_ORDERED_RECEIVES,
             .memory = RG_MEMORY_HOST,
             .p2p = RG_P2P_INDEPENDENT};
   }

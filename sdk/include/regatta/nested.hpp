@@ -33,13 +33,15 @@ public:
   nested(const rg_host* host, const char* id) : id_(id) {
     const auto* nest = static_cast<const rg_nest*>(host->extension(host->context, RG_EXT_NEST));
     if (!nest) throw error(RG_E_UNSUPPORTED, "this engine cannot open transport \"" + id_ + "\" inside another");
+    nest_ = copy_versioned(*nest);
     auto made = make_versioned<rg_nested>();
-    check(nest->open(nest->context, id, &made));
+    check(nest_.open(nest_.context, id, &made));
     functions_ = made.functions;
     self_ = made.self;
   }
   nested(nested&& other) noexcept
-      : id_(std::move(other.id_)), functions_(other.functions_), self_(std::exchange(other.self_, nullptr)) {}
+      : id_(std::move(other.id_)), nest_(other.nest_), functions_(other.functions_),
+        self_(std::exchange(other.self_, nullptr)) {}
   nested(const nested&) = delete;
   nested& operator=(const nested&) = delete;
   ~nested() {
@@ -86,7 +88,7 @@ public:
     return {first, count};
   }
 
-  // [main] The functions of the extension "regatta.regions/1". If the inner transport does not have the extension or
+  // [loop] The functions of the extension "regatta.regions/1". If the inner transport does not have the extension or
   // the function, allocate() returns null, and add() and remove() do nothing.
   void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) const {
     void* address = nullptr;
@@ -97,6 +99,16 @@ public:
   void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory) const {
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
     if (regions && regions->add) check(regions->add(self_, region, address, bytes, &memory));
+  }
+  // [loop] Registers memory of the outer transport's own, which transfers to the inner one may name from now on; it is
+  // not in the inner transport's memory. Returns its region. Valid until remove(), or until this object ends.
+  rg_region add_own(void* address, std::uint64_t bytes) const {
+    auto memory = make_versioned<rg_memory>();
+    memory.place = RG_MEMORY_HOST;
+    memory.device = memory.numa_node = memory.dma_buf = -1;
+    const rg_region region = nest_.new_region(nest_.context);
+    add(region, address, bytes, memory);
+    return region;
   }
   void remove(rg_region region) const noexcept {
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
@@ -117,6 +129,7 @@ public:
 
 private:
   std::string id_;
+  rg_nest nest_{};
   const rg_transport* functions_ = nullptr;
   void* self_ = nullptr;
 };

@@ -168,9 +168,9 @@ typedef enum rg_reduction { RG_SUM = 1, RG_AVERAGE = 2, RG_MAX = 3 } rg_reductio
  * "cuda" (ext/device.h). All devices of a run are of one kind. */
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2 };
 
-/* The number of a region: memory that a transport knows before a transfer names it. The engine creates a region and
- * registers it with the transport; a region never moves. */
-typedef uint32_t rg_region; /* 0: the memory is in no region (the engine's own temporary memory) */
+/* The number of a region: memory that a transport knows before a transfer names it (ext/regions.h). The engine creates a
+ * region and registers it with the transport; a region never moves. 0: no memory. */
+typedef uint32_t rg_region;
 
 /* A range of elements in a region. The size of this struct never changes. */
 typedef struct rg_buffer {

@@ -21,7 +21,10 @@ enum {
   RG_CAP_CONVERT = 64,    /* converts to and from rg_transfer.wire; without this flag the engine converts */
   RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only; a case with more hosts is refused before it starts */
   RG_CAP_LONG_FAILS_SENDER = 256, /* a message longer than its receive fails the send too, not only the receive */
-  RG_CAP_ASCENDING_SUMS = 512     /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
+  RG_CAP_ASCENDING_SUMS = 512,    /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
+  /* Receives whose buffers overlap, adding or not, take effect in the order in which they were posted. Without this flag
+   * the engine posts a receive only once no earlier one into the same bytes is outstanding. */
+  RG_CAP_ORDERED_RECEIVES = 1024
 };
 
 /* INDEPENDENT: lanes do not block each other. ORDERED: the transport orders the messages of all lanes in one queue, as
@@ -80,7 +83,10 @@ typedef struct rg_counters {
   uint64_t messages_sent, messages_received;
 } rg_counters;
 
-/* Guarantees of a transport, on which strategies build:
+/* Every buffer that a transfer or a collective names lies in a region that was registered before (ext/regions.h), also
+ * where it has no elements. A barrier names none.
+ *
+ * Guarantees of a transport, on which strategies build:
  *  - Messages of one peer, lane and direction are delivered in order. Lanes never block each other
  *    (RG_P2P_INDEPENDENT), and sends never block receives.
  *  - The k-th send to a peer on a lane matches the k-th receive there. A transport may complete a send before its
@@ -88,10 +94,9 @@ typedef struct rg_counters {
  *    receive. A message that is longer fails the receive, and no byte behind the receive's buffer is written; the send
  *    may succeed, unless the transport has RG_CAP_LONG_FAILS_SENDER.
  *  - Once a send has completed, its buffer may be changed; the receiver still gets the bytes as they were.
- *  - Receives whose buffers overlap, adding or not, take effect in the order in which they were posted.
- *  - Every accepted operation completes exactly once, in a poll(), with its cookie and RG_OK or an error (RG_E_*). A
- *    receive completes with at most as many bytes as its buffer has room for. If a transport violates this, the engine
- *    ends the run with an error that names the transport.
+ *  - Every accepted operation completes exactly once, in a poll(), with its cookie and RG_OK or an error (RG_E_*), in
+ *    any order, also within a lane. A receive completes with at most as many bytes as its buffer has room for. If a
+ *    transport violates this, the engine ends the run with an error that names the transport.
  *  - If a peer is lost, the operations with it complete with RG_E_PEER, and later ones are refused with RG_E_PEER.
  *    Operations with other peers go on.
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
