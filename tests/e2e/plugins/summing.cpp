@@ -68,7 +68,8 @@ private:
 };
 
 struct ordered : unix_transport {
-  ordered(const rg_host* host, const parameters& p) : unix_transport(host, p) {}
+  struct parameters {};
+  ordered(const rg_host* host, const parameters&) : unix_transport(host, {}) {}
   rg_transport_caps caps() const {
     rg_transport_caps c = unix_transport::caps();
     c.p2p = RG_P2P_ORDERED;
