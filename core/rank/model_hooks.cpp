@@ -107,7 +107,7 @@ void model_hooks::phase(std::uint32_t phase, rg_fence fence) {
 // returned.
 template <class F> rg_status model_hooks::wait(const F& f) noexcept {
   straggler_.compute(false);
-  const std::int64_t from = rg::steady_ns();
+  const std::int64_t from = rg::steady_ns(), cpu = rg::thread_cpu_ns();
   try {
     f();
     loop_.release();
@@ -115,7 +115,7 @@ template <class F> rg_status model_hooks::wait(const F& f) noexcept {
     failure_ = std::current_exception();
     return RG_E_CANCELLED;
   }
-  times_.waited(from, rg::steady_ns());
+  times_.waited(from, cpu);
   straggler_.resume();
   return RG_OK;
 }

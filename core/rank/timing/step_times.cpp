@@ -55,9 +55,10 @@ void step_times::backward_begins() {
   has_backward_ = true;
 }
 
-void step_times::waited(std::int64_t from, std::int64_t to) {
+void step_times::waited(std::int64_t from, std::int64_t cpu) {
   if (!wait_ && !backward_wait_) wait_at_ = from;
-  (has_backward_ ? backward_wait_ : wait_) += to - from;
+  (has_backward_ ? backward_wait_ : wait_) += rg::steady_ns() - from;
+  exchange_cpu_ += rg::thread_cpu_ns() - cpu;
 }
 
 void step_times::pass_ends() {

@@ -44,8 +44,9 @@ public:
   void forward(rg_fence fence) { device_times_.forward(fence); }
   void backward_reported(rg_fence fence) { device_times_.backward(fence); }
   void backward_begins();
-  // Within the model's step() the compute thread waited for other ranks from `from` until `to` (rg::steady_ns).
-  void waited(std::int64_t from, std::int64_t to);
+  // Within the model's step() the compute thread waited for other ranks until now; the wait began at `from`
+  // (rg::steady_ns) and at `cpu` (rg::thread_cpu_ns).
+  void waited(std::int64_t from, std::int64_t cpu);
   // The model's step() has returned.
   void pass_ends();
   // The device ends this pass at the fence of its loss.
@@ -71,7 +72,7 @@ public:
   // The next step reports `ns` as the pause before it.
   void paused(std::int64_t ns) { paused_ = ns; }
 
-  // Returns this thread's CPU time between exchange_begins() and end_step(), without updates, since
+  // Returns this thread's CPU time in waited(), and between exchange_begins() and end_step() without updates, since
   // forget_exchange_cpu().
   std::int64_t exchange_cpu_ns() const { return exchange_cpu_; }
   void forget_exchange_cpu() { exchange_cpu_ = 0; }
