@@ -94,7 +94,8 @@ void session::create_model() {
   model_memory_ = std::make_unique<model_memory>(*model_, device_.get(), job.config.seed);
 }
 
-// All ranks must lay out the weights in the same way: they exchange them by position.
+// All ranks must lay out the weights in the same way, because they exchange them by position, and reserve the same sums
+// within a step, for which their transports have a lane.
 void session::require_one_layout() {
   const std::string layout = fmt::format("{} {}", model_->info().layout ? model_->info().layout : "", step_numbers_);
   const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
