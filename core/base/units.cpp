@@ -56,16 +56,6 @@ std::string print_whole(std::int64_t value, std::span<const unit> units) {
 }
 
 // Three significant digits, as long as the number is below 1000 units of the largest.
-std::string human(double value, double thousand, std::span<const std::string_view> names) {
-  std::size_t i = 0;
-  while (i + 1 < names.size() && std::abs(value) >= 999.5) {
-    value /= thousand;
-    ++i;
-  }
-  const double size = std::abs(value);
-  const int digits = size == std::floor(size) && i == 0 ? 0 : size < 9.995 ? 2 : size < 999.5 ? 1 : 0;
-  return fmt::format("{:.{}f} {}", value, digits, names[i]);
-}
 
 } // namespace
 
@@ -98,21 +88,6 @@ std::string exact_bits_per_second(double rate) {
   // The parser rounds twice, to long double and then to double. That can miss a shortest text; 21 digits are a long
   // double's own.
   return fmt::format("{:.21g}bit/s", rate);
-}
-
-std::string human_bytes(double bytes) {
-  static constexpr std::string_view names[] = {"B", "kB", "MB", "GB", "TB"};
-  return human(bytes, 1000, names);
-}
-
-std::string human_seconds(double seconds) {
-  const double size = std::abs(seconds);
-  if (size >= 600 && size < 0x1p63) {
-    const auto whole = static_cast<std::int64_t>(size);
-    return fmt::format("{}{}:{:02}:{:02} h", seconds < 0 ? "-" : "", whole / 3600, whole / 60 % 60, whole % 60);
-  }
-  static constexpr std::string_view names[] = {"ns", "us", "ms", "s"};
-  return human(seconds * 1e9, 1000, names);
 }
 
 } // namespace regatta

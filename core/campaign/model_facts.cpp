@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <regatta/ext/step_collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -40,13 +41,23 @@ public:
   // Calls f(model) with a model for `batch` samples, then destroys the model.
   template <class F> void with(std::uint64_t batch, F&& f) {
     stage_(who_, "was described");
-    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train,
-                                                  model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr, false),
-                                                  plugin_host::log_function());
+    auto collectives = rg::make_versioned<rg_step_collectives>();
+    collectives.workers = 2;
+    collectives.context = this;
+    collectives.reserve = [](void* self, std::uint64_t) {
+      static_cast<described_model*>(self)->sums_over_workers = true;
+    };
+    collectives.all_reduce = [](void*, const char*, double*, std::uint64_t) { return rg_status{RG_E_PLUGIN}; };
+    auto model = std::make_unique<model_instance>(
+        plugins_, config_.model, config_.train, model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr, false),
+        plugin_host::log_function(),
+        [&](std::string_view id) -> const void* { return id == RG_EXT_STEP_COLLECTIVES ? &collectives : nullptr; });
     f(*model);
     stage_(who_, "was ended");
     model.reset();
   }
+
+  bool sums_over_workers = false; // the model has reserved sums
 
 private:
   const registry& plugins_;
@@ -173,6 +184,7 @@ model_facts model_facts_of(const registry& plugins, const case_config& c, const 
     check_data(c.data, m.inputs());
     f.unit = m.info().unit;
     f.executor = m.executor();
+    f.sums_over_workers = model.sums_over_workers;
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
     if (!f.activation_bytes) // executors fuse some nodes, whose results are not stored

@@ -4,7 +4,7 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 #include "check/report/report.hpp"
 #include "launch/interruption.hpp"
 

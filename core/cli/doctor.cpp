@@ -4,7 +4,6 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "cli/devices.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/list.hpp"
@@ -14,6 +13,7 @@
 #include "machine/core_independence.hpp"
 #include "machine/host.hpp"
 #include "registry/registry.hpp"
+#include "report/rounded.hpp"
 
 #include <algorithm>
 #include <array>

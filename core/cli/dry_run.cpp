@@ -4,11 +4,11 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "cli/estimate.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
 #include "report/progress_line.hpp"
+#include "report/rounded.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>

@@ -21,10 +21,11 @@ bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster
 }
 
 std::vector<std::uint32_t> peers_of(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all,
-                                    std::uint32_t rank) {
+                                    std::uint32_t rank, bool all_workers) {
   std::vector<std::uint32_t> peers;
   for (std::uint32_t peer = 0; peer < all.size; ++peer)
-    if (peer != rank && (!strategy.talks || strategy.talks(values, &all, std::min(rank, peer), std::max(rank, peer))))
+    if (const auto [a, b] = std::minmax(rank, peer);
+        a != b && (!strategy.talks || (all_workers && b < all.workers) || strategy.talks(values, &all, a, b)))
       peers.push_back(peer);
   return peers;
 }

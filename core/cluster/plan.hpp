@@ -19,9 +19,10 @@ namespace regatta {
 // Returns whether the strategy, by its talks(), lets any two ranks exchange messages.
 bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
 
-// Returns the ranks that the strategy, by its talks(), lets exchange messages with `rank`: ascending, without itself.
+// Returns the ranks that the strategy, by its talks(), lets exchange messages with `rank`, and with `all_workers` of a
+// worker all other workers: ascending, without itself.
 std::vector<std::uint32_t> peers_of(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all,
-                                    std::uint32_t rank);
+                                    std::uint32_t rank, bool all_workers);
 
 // Returns the strategy's plan for this layout and optimizer (momentum, clipping), with defaults filled in: at least one
 // lane, a period of at least 1. `id` names the strategy in errors. Throws failure: (plugin) if the plan contradicts

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "config/load.hpp"
+#include "config/schema_rules.hpp"
 #include "config/settings.hpp"
-#include "experiment/schema.hpp"
 
 #include <optional>
 #include <string>

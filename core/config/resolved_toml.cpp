@@ -2,8 +2,8 @@
 #include "base/units.hpp"
 #include "config/effect.hpp"
 #include "config/load.hpp"
+#include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
-#include "experiment/schema.hpp"
 
 #include <fmt/format.h>
 

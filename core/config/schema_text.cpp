@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.hpp"
 #include "config/load.hpp"
+#include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
-#include "experiment/schema.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "config/effect.hpp"
-#include "experiment/schema.hpp"
+#include "config/schema_rules.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 #include "config/diagnostics.hpp"
 #include "config/load.hpp"
+#include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
-#include "experiment/schema.hpp"
 
 #include <map>
 #include <optional>

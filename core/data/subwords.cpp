@@ -3,7 +3,7 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -2,7 +2,7 @@
 #include "data/vocabulary.hpp"
 
 #include "base/failure.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 #include "experiment/experiment.hpp"
 
 #include <algorithm>

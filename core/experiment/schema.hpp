@@ -36,7 +36,6 @@ struct schema_key {
 
 // [any] Returns all keys, in the order of the resolved file; a section's keys stand together. Valid for ever.
 const std::vector<schema_key>& schema();
-const schema_key* find_key(std::string_view path); // by the whole path; null: no such key
 
 // The sections that choose a plugin and hold its parameters, by the kind of the plugin.
 inline constexpr kind plugin_sections[] = {kind::model, kind::strategy, kind::transport};
@@ -46,18 +45,9 @@ std::optional<kind> find_plugin_section(std::string_view name);
 component_choice& choice_of(case_config& c, kind section);
 const component_choice& choice_of(const case_config& c, kind section);
 
-// [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
-// the value in the form that is stored (a time "5ms" as 5000000 ns, or as text if the key takes words too; one string
-// for a list as a list), std::nullopt if the key does not take it.
-std::string expectation(const schema_key& key);
-std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
-
-// [any] assign() stores `value`, which accept() returned, in the key's member of `whole` or `point`. read() returns the
+// [any] assign() stores `value`, which accept() (config/schema_rules.hpp) returned, in the key's member of `whole` or `point`. read() returns the
 // stored value of that member.
 void assign(const schema_key& key, const nlohmann::json& value, experiment& whole, case_config& point);
 nlohmann::json read(const schema_key& key, const experiment& whole, const case_config& point);
-
-// Returns the names of all tables that a file may have at the top: the sections of schema(), and "sweep".
-std::vector<std::string> section_names();
 
 } // namespace regatta

@@ -16,6 +16,7 @@ struct model_facts {
   std::string unit = "samples";       // the model's name of samples: "images"
   std::string executor;               // the id of the one that compiles its graph; empty: it is no graph
   bool batch_statistics = false;      // the model has running statistics: its loss depends on how workers share a batch
+  bool sums_over_workers = false;     // the model sums over all workers within a step, such as for those statistics
   std::uint64_t parameters = 0;       // without padding, sparse tables included, state not; 0: unknown
   std::uint64_t weight_bytes = 0;     // of dense tensors in memory, padding included
   std::uint64_t table_parameters = 0; // those of sparse tables
@@ -46,6 +47,7 @@ void each_member(F& f, Visit&& visit) {
   visit("unit", f.unit);
   visit("executor", f.executor);
   visit("batch_statistics", f.batch_statistics);
+  visit("sums_over_workers", f.sums_over_workers);
   visit("parameters", f.parameters);
   visit("weight_bytes", f.weight_bytes);
   visit("table_parameters", f.table_parameters);

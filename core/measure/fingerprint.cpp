@@ -51,6 +51,16 @@ json optimizer_of(const optimizer_config& o) {
           {"lr_scaling", o.lr_scaling}};
 }
 
+// The samples over which running statistics are taken at once, and which these are. Null without such statistics.
+json normalised_over(const case_config& c, const case_facts& facts) {
+  if (!facts.model.batch_statistics) return nullptr;
+  if (!facts.model.sums_over_workers || c.strategy.id == "none")
+    return {facts.model.batch_per_worker, c.train.accumulate};
+  json together = {facts.global_batch, c.train.accumulate};
+  if (c.train.accumulate > 1) together.push_back(c.cluster.workers);
+  return together;
+}
+
 json data_of(const case_config& c, const case_facts& facts) {
   const data_config& d = c.data;
   return {{"source", d.source},
@@ -65,8 +75,7 @@ json data_of(const case_config& c, const case_facts& facts) {
           {"on_bad_record", d.on_bad_record},
           {"shuffle", d.shuffle},
           {"seed", c.seed},
-          {"normalised_over",
-           facts.model.batch_statistics ? json({facts.model.batch_per_worker, c.train.accumulate}) : json(nullptr)}};
+          {"normalised_over", normalised_over(c, facts)}};
 }
 
 std::string synchrony_of(const case_config& c, const case_facts& facts) {

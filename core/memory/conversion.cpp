@@ -46,44 +46,34 @@ inline float from_fp16(std::uint16_t x) noexcept {
   return std::bit_cast<float>(result | ((static_cast<std::uint32_t>(x) & 0x8000u) << 16));
 }
 
-RG_SIMD void narrow_bf16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] = to_bf16(from[i]);
-}
-RG_SIMD void narrow_fp16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] = to_fp16(from[i]);
-}
-RG_SIMD void widen_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] = from_bf16(from[i]);
-}
-RG_SIMD void widen_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] = from_fp16(from[i]);
-}
-RG_SIMD void add_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] += from_bf16(from[i]);
-}
-RG_SIMD void add_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) to[i] += from_fp16(from[i]);
-}
-RG_SIMD void round_bf16(float* x, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) x[i] = from_bf16(to_bf16(x[i]));
-}
-RG_SIMD void round_fp16(float* x, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) x[i] = from_fp16(to_fp16(x[i]));
-}
-
 } // namespace
 
-void narrow(half type, std::span<std::uint16_t> to, std::span<const float> from) noexcept {
-  (type == half::bf16 ? narrow_bf16 : narrow_fp16)(to.data(), from.data(), to.size());
+RG_SIMD void narrow(half type, std::span<std::uint16_t> to, std::span<const float> from) noexcept {
+  if (type == half::bf16)
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = to_bf16(from[i]);
+  else
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = to_fp16(from[i]);
 }
-void widen(half type, std::span<float> to, std::span<const std::uint16_t> from) noexcept {
-  (type == half::bf16 ? widen_bf16 : widen_fp16)(to.data(), from.data(), to.size());
+
+RG_SIMD void widen(half type, std::span<float> to, std::span<const std::uint16_t> from) noexcept {
+  if (type == half::bf16)
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from_bf16(from[i]);
+  else
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from_fp16(from[i]);
 }
-void add(half type, std::span<float> to, std::span<const std::uint16_t> from) noexcept {
-  (type == half::bf16 ? add_bf16 : add_fp16)(to.data(), from.data(), to.size());
+
+RG_SIMD void add(half type, std::span<float> to, std::span<const std::uint16_t> from) noexcept {
+  if (type == half::bf16)
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from_bf16(from[i]);
+  else
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from_fp16(from[i]);
 }
-void round(half type, std::span<float> x) noexcept {
-  (type == half::bf16 ? round_bf16 : round_fp16)(x.data(), x.size());
+
+RG_SIMD void round(half type, std::span<float> x) noexcept {
+  if (type == half::bf16)
+    for (float& v : x) v = from_bf16(to_bf16(v));
+  else
+    for (float& v : x) v = from_fp16(to_fp16(v));
 }
 
 } // namespace regatta::conversion

@@ -18,23 +18,14 @@ OPTIMIZER_LOOP void sgd(coefficients c, float* __restrict w, const float* __rest
   }
 }
 
+template <bool Nesterov>
 OPTIMIZER_LOOP void momentum(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
                              std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     const float v = c.first * a[i] + d;
     a[i] = v;
-    w[i] -= c.lr * v;
-  }
-}
-
-OPTIMIZER_LOOP void nesterov(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
-                             std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) {
-    const float d = g[i] * c.factor + c.decay * w[i];
-    const float v = c.first * a[i] + d;
-    a[i] = v;
-    w[i] -= c.lr * (d + c.first * v);
+    w[i] -= c.lr * (Nesterov ? d + c.first * v : v);
   }
 }
 
@@ -64,8 +55,8 @@ OPTIMIZER_LOOP void by_rule(const coefficients& c, float* w, const float* g, flo
                             std::size_t n) noexcept {
   switch (c.rule) {
   case RG_SGD: sgd(c, w, g, n); break;
-  case RG_MOMENTUM: momentum(c, w, g, a, n); break;
-  case RG_NESTEROV: nesterov(c, w, g, a, n); break;
+  case RG_MOMENTUM: momentum<false>(c, w, g, a, n); break;
+  case RG_NESTEROV: momentum<true>(c, w, g, a, n); break;
   case RG_ADAGRAD: adagrad(c, w, g, a, n); break;
   case RG_ADAM: adam(c, w, g, a, b, n); break;
   default: break;

@@ -105,8 +105,10 @@ std::unique_ptr<device> open_device(const registry& plugins, const train_config&
 }
 
 model_instance::model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
-                               const rg_model_setup& setup, const plugin_host::log_function& log)
-    : host_(log), executor_host_(log), component_(plugins.find(kind::model, choice.id)), name_("model " + choice.id) {
+                               const rg_model_setup& setup, const plugin_host::log_function& log,
+                               const plugin_host::extension_function& extensions)
+    : host_(log, extensions), executor_host_(log, extensions), component_(plugins.find(kind::model, choice.id)),
+      name_("model " + choice.id) {
   values_.emplace_back(component_, choice.parameters);
   if (component_.graph.create) {
     call(host_, name_, [&] { return component_.graph.create(host_.c(), values_[0].data(), &source_self_); });

@@ -4,6 +4,7 @@
 #include "rank/rank.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 #include <regatta/clock.hpp>
@@ -46,6 +47,7 @@ model_hooks::model_hooks(session& s, strategy_loop& loop, step_times& times)
   hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) {
     static_cast<model_hooks*>(self)->phase(phase, fence);
   };
+  s.sum_over_workers = [this](const char* name, std::span<double> numbers) { return sum_over_workers(name, numbers); };
 }
 
 void model_hooks::map_tensors(const rg_arena& arena) {
@@ -70,6 +72,7 @@ void model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last, rg_step
   model_instance& model = session_.model();
   times_.pass_begins();
   rules_.begin(n, last);
+  pass_ = "forward pass";
   straggler_.resume();
   const rg_status status = model.functions().step(model.self(), &batch, &hooks_, &result);
   if (failure_) std::rethrow_exception(failure_);
@@ -97,25 +100,47 @@ void model_hooks::phase(std::uint32_t phase, rg_fence fence) {
   straggler_.compute(true);
   wait_for_weights(0); // weights always arrive before the gradients that were computed with them are exchanged
   times_.backward_begins();
-  session_.control.operation("backward pass");
+  session_.control.operation(pass_ = "backward pass");
 }
 
-// Waits until the weights from `first` on have arrived. A failure is thrown when the model's step() has returned.
-rg_status model_hooks::wait_for_weights(std::uint64_t first) noexcept {
-  strategy_host& strategy = session_.strategy();
-  if (strategy.weights_from() <= first) return RG_OK;
+// Calls f(), which waits for other ranks and then holds the strategy. A failure is thrown when the model's step() has
+// returned.
+template <class F> rg_status model_hooks::wait(const F& f) noexcept {
   straggler_.compute(false);
-  const std::int64_t from = rg::steady_ns();
+  const std::int64_t from = rg::steady_ns(), cpu = rg::thread_cpu_ns();
   try {
-    loop_.run_until([&] { return strategy.weights_from() <= first; });
+    f();
     loop_.release();
   } catch (...) {
     failure_ = std::current_exception();
     return RG_E_CANCELLED;
   }
-  times_.waited_for_weights(from, rg::steady_ns());
+  times_.waited(from, cpu);
   straggler_.resume();
   return RG_OK;
+}
+
+// Waits until the weights from `first` on have arrived.
+rg_status model_hooks::wait_for_weights(std::uint64_t first) noexcept {
+  const strategy_host& strategy = session_.strategy();
+  if (strategy.weights_from() <= first) return RG_OK;
+  return wait([&] { loop_.run_until([&] { return strategy.weights_from() <= first; }); });
+}
+
+rg_status model_hooks::sum_over_workers(const char* name, std::span<double> numbers) noexcept {
+  if (failure_) return RG_E_CANCELLED;
+  char what[64];
+  std::snprintf(what, sizeof what, "sum over workers: %s", name);
+  session_.control.operation(what);
+  step_sums& sums = session_.strategy().sums();
+  const rg_status status = wait([&] {
+    loop_.acquire();
+    sums.begin(numbers);
+    loop_.run_until([&] { return sums.done(); });
+    sums.end(numbers);
+  });
+  if (status == RG_OK) session_.control.operation(pass_);
+  return status;
 }
 
 // Returns whether a call of the model kept the rules. If not, reports to the coordinator at once, because the model's

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a worker's model on micro-batches, and implements the hooks (rg_hooks) that the model calls meanwhile: need()
-// waits for weights, ready() passes gradients to the strategy, phase() reports what the model computes next. The hooks
-// also slow a straggler down.
+// waits for weights, ready() passes gradients to the strategy, phase() reports what the model computes next. Serves the
+// model's sums over workers (session::sum_over_workers), and slows a straggler down.
 #pragma once
 
 #include "rank/hook_rules.hpp"
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <vector>
 
 #include <regatta/abi.h>
@@ -38,6 +39,8 @@ private:
   void ready(std::uint32_t tensor, rg_fence fence);
   void phase(std::uint32_t phase, rg_fence fence);
   rg_status wait_for_weights(std::uint64_t first) noexcept;
+  rg_status sum_over_workers(const char* name, std::span<double> numbers) noexcept;
+  template <class F> rg_status wait(const F& f) noexcept;
   bool keeps(const std::exception_ptr& broken) noexcept;
 
   session& session_;
@@ -45,6 +48,7 @@ private:
   step_times& times_;
   straggler straggler_;
   hook_rules rules_;
+  const char* pass_ = nullptr; // as on the status page
   rg_hooks hooks_{};
   std::vector<std::uint64_t> first_; // by tensor: its first weight in the arena
   // by tensor: end of the arena that is final once the tensor's gradient is ready

@@ -62,21 +62,42 @@ void session::open() {
   report_.watch(*strategy_host_);
 }
 
+// An extension of the model's host. Where no ranks exchange messages, as in a contention control, there are no sums over
+// workers.
+const void* session::extension(std::string_view id) {
+  if (id != RG_EXT_STEP_COLLECTIVES || cluster.workers == 1 ||
+      !talks(strategy_component_.strategy, strategy_values_.data(), job.layout.view(UINT32_MAX)))
+    return nullptr;
+  collectives_ = rg::make_versioned<rg_step_collectives>();
+  collectives_.workers = cluster.workers;
+  collectives_.context = this;
+  collectives_.reserve = [](void* self, std::uint64_t count) {
+    auto& most = static_cast<session*>(self)->step_numbers_;
+    most = std::max(most, count);
+  };
+  collectives_.all_reduce = [](void* self, const char* name, double* numbers, std::uint64_t count) -> rg_status {
+    return static_cast<session*>(self)->sum_over_workers(name, {numbers, count});
+  };
+  return &collectives_;
+}
+
 void session::create_model() {
   control.operation("creating the model", pace::rare);
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
                      job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr, job.row_major);
   setup.device = place_.device = device_of(plugins_, job.config.train, rank);
-  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
+  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_,
+                                            [this](std::string_view id) { return extension(id); });
   device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });
   if (device_) place_.memory = RG_MEMORY_DEVICE;
   model_memory_ = std::make_unique<model_memory>(*model_, device_.get(), job.config.seed);
 }
 
-// All ranks must lay out the weights in the same way: they exchange them by position.
+// All ranks must lay out the weights in the same way, because they exchange them by position, and reserve the same sums
+// within a step, for which their transports have a lane.
 void session::require_one_layout() {
-  const std::string layout = model_->info().layout ? model_->info().layout : "";
+  const std::string layout = fmt::format("{} {}", model_->info().layout ? model_->info().layout : "", step_numbers_);
   const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
   for (std::size_t r = 0; r < layouts.size(); ++r)
     if (layouts[r] != layouts[0])
@@ -94,6 +115,7 @@ strategy_host_setup session::host_setup() {
   setup.transport = transport_.instance();
   setup.cluster = cluster;
   setup.lanes = plan_.lanes;
+  setup.step_numbers = step_numbers_;
   setup.tensors = model_->tensors();
   setup.micro_batches = job.micro_batches();
   setup.rows_in_place = model_->info().flags & RG_MODEL_ROWS_IN_PLACE;
@@ -133,8 +155,16 @@ void session::connect() {
                   fmt::format("transport {} cannot reach the rows of sparse tables, which are kept in the host's "
                               "memory: use shm or tcp",
                               transport_.id()));
+  const rg_transport_caps& caps = transport_.caps();
+  if (step_numbers_ && (caps.p2p != RG_P2P_INDEPENDENT || !(caps.memory & RG_MEMORY_HOST)))
+    throw failure(
+        exit_code::usage,
+        fmt::format("transport.plugin: model {} sums over all workers within a step (such as synchronised batch "
+                    "norm), which needs independent lanes and the host's memory: use shm or tcp instead of {}",
+                    job.config.model.id, transport_.id()));
   const rg_cluster all = job.layout.view(UINT32_MAX);
-  transport_.connect(cluster, plan_.lanes, peers_of(strategy_component_.strategy, strategy_values_.data(), all, rank),
+  transport_.connect(cluster, plan_.lanes + (step_numbers_ ? 1 : 0),
+                     peers_of(strategy_component_.strategy, strategy_values_.data(), all, rank, step_numbers_ > 0),
                      job.address);
 }
 

@@ -14,12 +14,14 @@
 #include "runtime/connected_transport.hpp"
 #include "runtime/strategy_host.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <regatta/ext/device.h>
+#include <regatta/ext/step_collectives.h>
 
 namespace regatta {
 
@@ -67,10 +69,15 @@ public:
   void require_no_damage(const std::string& when);
   // Returns the device that holds the weights and computes the model; null: the host.
   regatta::device* device() { return device_.get(); }
+  // [compute] Serves rg_step_collectives.all_reduce; the worker sets it before the first step.
+  std::function<rg_status(const char* name, std::span<double> numbers)> sum_over_workers = [](auto, auto) {
+    return rg_status{RG_E_PLUGIN};
+  };
   // Returns the warnings that the strategy has logged since open(), for the result.
   const std::vector<std::string>& strategy_warnings() const { return strategy_warnings_; }
 
 private:
+  const void* extension(std::string_view id);
   void create_model();
   void require_one_layout();
   void connect();
@@ -85,6 +92,8 @@ private:
   parameter_values strategy_values_;
   connected_transport transport_;
   rg_plan plan_{};
+  rg_step_collectives collectives_{};                 // of the model's host
+  std::uint64_t step_numbers_ = 0;                    // that the model has reserved
   std::unique_ptr<regatta::device> device_;           // outlives the members that hold its memory
   std::unique_ptr<model_instance> model_, row_model_; // row_model_ initialises rows on the loop while model_ computes
   std::unique_ptr<model_memory> model_memory_;

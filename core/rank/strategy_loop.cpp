@@ -64,7 +64,6 @@ void strategy_loop::acquire() {
 }
 
 void strategy_loop::release() {
-  complete_buckets_ = 0;
   if (strategy_.busy()) hand_over();
 }
 
@@ -74,7 +73,8 @@ void strategy_loop::gradients_ready(std::uint64_t end, rg_fence fence) {
   const std::size_t before = complete_buckets_;
   while (complete_buckets_ < ends.size() && ends[complete_buckets_] <= end) ++complete_buckets_;
   // The last bucket ends the backward pass, and then this thread runs the strategy itself.
-  if (complete_buckets_ == before || complete_buckets_ == ends.size()) return;
+  if (complete_buckets_ == ends.size()) complete_buckets_ = 0; // for the next step
+  if (complete_buckets_ <= before) return;
   if (handed_over_)
     session_.wake();
   else

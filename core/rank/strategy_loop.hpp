@@ -33,13 +33,13 @@ public:
   // Returns once this thread holds the strategy: at once if it does already, else when the second thread ends its
   // round. Throws the exception that ended the second thread's rounds, once; this thread then holds the strategy too.
   void acquire();
-  // Hands the strategy to the second thread if it is busy(), and begins a new count of complete buckets. Call acquire()
-  // or run_until() before [loop] functions again, also if it was not busy. Requires that this thread holds it.
+  // Hands the strategy to the second thread if it is busy(). Call acquire() or run_until() before [loop] functions again,
+  // also if it was not busy. Requires that this thread holds it.
   void release();
   // Calls strategy_host::gradients_ready(): elements [0, end) of the arena are ready once `fence` has passed. If the
-  // call completes buckets, but not the last one, hands the strategy to the second thread, or wakes that thread if it
-  // holds the strategy. In each step, call release() before the first of these calls, and acquire() or run_until()
-  // before [loop] functions.
+  // call completes buckets of this step, but not the last one, hands the strategy to the second thread, or wakes that
+  // thread if it holds the strategy. In each step, call release() before the first of these calls, and acquire() or
+  // run_until() before [loop] functions; the last call of a step completes the last bucket.
   void gradients_ready(std::uint64_t end, rg_fence fence);
   // Calls acquire(), then runs rounds of the strategy until `done`, called on this thread before each round, returns
   // true. This thread then holds the strategy, also after an exception. Throws as acquire() and session::poll() do.

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
+#include "report/rounded.hpp"
 
 namespace regatta {
 namespace {

@@ -2,7 +2,7 @@
 #include "report/folder_lock.hpp"
 
 #include "base/failure.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 
 #include <cerrno>
 #include <cstring>

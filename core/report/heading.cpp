@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "machine/core_independence.hpp"
 #include "measure/case_entry.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
+#include "report/rounded.hpp"
 
 namespace regatta {
 namespace {

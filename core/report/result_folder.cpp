@@ -2,7 +2,7 @@
 #include "report/result_folder.hpp"
 
 #include "base/failure.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 
 #include <system_error>
 

@@ -129,9 +129,9 @@ rg_status strategy_host::transfer(const rg_op_transfer& o) {
     refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
   const std::uint32_t wire = o.wire == RG_F32 ? 0 : o.wire;
   if (o.op.kind == RG_OP_SEND)
-    transfers_.send(o.op.cookie, o.peer, o.lane, b, wire);
+    transfers_.send(o.op.cookie, o.peer, first_lane_ + o.lane, b, wire);
   else
-    transfers_.recv(o.op.cookie, o.peer, o.lane, b, add, wire);
+    transfers_.recv(o.op.cookie, o.peer, first_lane_ + o.lane, b, add, wire);
   return RG_OK;
 }
 

@@ -41,14 +41,16 @@ strategy_host::strategy_host(strategy_host_setup setup)
       on_host_(stage_on_host(host_processor_)), on_device_(!device_   ? nullptr
                                                            : reaches_ ? stage_on_device(*device_)
                                                                       : stage_through_host(*device_)),
+      first_lane_(setup_.step_numbers ? step_sums::lane + 1 : 0),
       transfers_(transport_, setup_.transport.self, setup_.transport.caps, *setup_.transport.host,
                  "transport " + setup_.transport.id, regions_, *on_host_, on_device_.get(), setup_.cluster.rank,
-                 setup_.cluster.size, setup_.lanes),
+                 setup_.cluster.size, setup_.lanes + first_lane_),
       rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_),
       functions_([this] { transport_.wake(setup_.transport.self); }) {
   if (reaches_)
     if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();
+  if (setup_.step_numbers && cluster_.worker >= 0) sums_.emplace(transfers_, regions_, cluster_, setup_.step_numbers);
 }
 
 void strategy_host::lay_out() {

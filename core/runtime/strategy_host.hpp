@@ -18,6 +18,7 @@
 #include "runtime/gradient_buckets.hpp"
 #include "runtime/operation_timers.hpp"
 #include "runtime/sparse_tables.hpp"
+#include "runtime/step_sums.hpp"
 #include "runtime/transfers.hpp"
 #include "runtime/transport_instance.hpp"
 #include "runtime/weight_updates.hpp"
@@ -51,9 +52,10 @@ struct strategy_host_setup {
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
   bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
-  std::uint64_t seed;  // for the strategy
-  double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  bool ghosts = false; // buffers have a size but no bytes
+  std::uint64_t seed;             // for the strategy
+  std::uint64_t step_numbers = 0; // that a worker's model sums at most at once in a step; 0: none, and no lane for it
+  double momentum = 0;            // coefficient for a strategy that computes momentum itself; `optimizer` then has none
+  bool ghosts = false;            // buffers have a size but no bytes
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
   // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in
@@ -107,6 +109,8 @@ public:
   std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
   // Returns the host address of a buffer of the strategy. Requires that it is on the host.
   void* address(const rg_buffer& b) const { return regions_.address(b); }
+  // Requires a worker and strategy_host_setup::step_numbers.
+  step_sums& sums() { return *sums_; }
   sparse_tables& tables() { return *tables_; }
   const sparse_tables& tables() const { return *tables_; }
   // [any] Returns, for each bucket, the end of its elements in the arena, ascending; the last is the arena's end. Does
@@ -264,7 +268,9 @@ private:
   bool reaches_;         // whether the transport can access the arena
   region_table regions_;
   std::unique_ptr<staging> on_host_, on_device_; // on_device_ is null without a device
+  const std::uint32_t first_lane_;               // of the strategy
   transfers transfers_;
+  std::optional<step_sums> sums_;
 
   std::vector<rg_slice> slices_; // of arena_
   rg_arena arena_{};

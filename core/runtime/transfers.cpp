@@ -39,7 +39,7 @@ transfers::~transfers() {
 }
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
-                                               const rg_buffer& buffer) {
+                                               const rg_buffer& buffer, tally* own) {
   staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
   auto& free = free_of(stage);
   if (free.empty()) {
@@ -67,6 +67,7 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   o->transfer.address = o->target_address;
   o->transfer.cookie += one_use;
   o->transfer.wire = 0;
+  if ((o->own = own)) ++own->pending;
   o->source = nullptr;
   o->how = peer == rank_ ? path::self : path::transport;
   o->wire = 0;
@@ -94,8 +95,8 @@ void transfers::through_scratch(operation* o) {
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
-                     std::uint32_t wire) {
-  operation* o = new_operation(cookie, peer, lane, buffer);
+                     std::uint32_t wire, tally* own) {
+  operation* o = new_operation(cookie, peer, lane, buffer, own);
   o->wire = wire;
   if (o->how == path::self) {
     self_sends_[lane].push(o);
@@ -112,8 +113,8 @@ void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
 }
 
 void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
-                     std::uint32_t wire) {
-  operation* o = new_operation(cookie, peer, lane, buffer);
+                     std::uint32_t wire, tally* own) {
+  operation* o = new_operation(cookie, peer, lane, buffer, own);
   o->receive = true;
   o->add = add;
   o->wire = wire;
@@ -302,12 +303,17 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
     failed_ = describe(*o);
     if (vendor_error) failed_ += fmt::format(" (error {} of its library)", vendor_error);
   }
-  rg_completion c{};
-  c.cookie = o->cookie;
-  c.status = status;
-  c.bytes = o->bytes;
-  c.fence = o->fence;
-  ended_.push_back(c);
+  if (o->own) {
+    --o->own->pending;
+    o->own->received += o->receive ? o->bytes : 0;
+  } else {
+    rg_completion c{};
+    c.cookie = o->cookie;
+    c.status = status;
+    c.bytes = o->bytes;
+    c.fence = o->fence;
+    ended_.push_back(c);
+  }
   if (o->receive) {
     receives_.erase(std::find(receives_.begin(), receives_.end(), o));
     if (o->how != path::transport) --local_;

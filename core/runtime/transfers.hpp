@@ -45,10 +45,15 @@ public:
   // instead of replacing them. `wire` is RG_F16 or RG_BF16 to convert a buffer of RG_F32 for the wire; 0: no
   // conversion. Throws failure if the transport rejects the operation, except for a lost peer (RG_E_PEER,
   // RG_E_CANCELLED): that becomes the completion's status.
+  // With `own` the operation is the engine's: its completion changes `own`, and no poll() reports it.
+  struct tally {
+    std::size_t pending = 0;    // operations
+    std::uint64_t received = 0; // bytes of those that have ended
+  };
   void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
-            std::uint32_t wire = 0);
+            std::uint32_t wire = 0, tally* own = nullptr);
   void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
-            std::uint32_t wire = 0);
+            std::uint32_t wire = 0, tally* own = nullptr);
   // Begins a collective by `function`, rg_collectives.begin of the transport; completes and fails as send(). The caller
   // has checked the arguments; `source` and `target` are the buffers that this rank uses, or null.
   using collective_function = rg_status (*)(void* self, const rg_collective* collective);
@@ -91,6 +96,7 @@ private:
     rg_collective joint;          // argument of the collective
     rg_buffer target;             // in the region's memory
     void* target_address;
+    tally* own;
     operation* source; // of a receive from the own rank: the matching send
     path how;
     std::uint32_t wire;
@@ -116,7 +122,8 @@ private:
     }
   };
 
-  operation* new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
+  operation* new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
+                           tally* own = nullptr);
   void through_scratch(operation* o);
   void pack(operation* o);
   rg_fence copy_to_target(const operation& o);

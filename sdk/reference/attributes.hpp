@@ -14,6 +14,7 @@ inline constexpr rg::op_attributes known_attributes[] = {
     {"conv2d", {"kernel", "stride", "padding"}},
     {"dense", {}},
     {"batch_norm", {"epsilon", "momentum"}},
+    {"sync_batch_norm", {"epsilon", "momentum"}},
     {"relu", {}},
     {"dropout", {"p", "layer"}},
     {"max_pool", {"kernel", "stride", "padding"}},

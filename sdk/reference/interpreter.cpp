@@ -181,7 +181,7 @@ void interpreter::forward_node(std::size_t k, const batch& b, bool training) {
                 }
               });
     for (std::size_t i = 0; average && i < y.size(); ++i) y[i] /= saved[i];
-  } else if (op == "batch_norm") {
+  } else if (op == "batch_norm" || op == "sync_batch_norm") { // one worker: the same
     const std::size_t channels = size(n.shape[0]), spatial = n.elements / channels;
     const double count = static_cast<double>(b.samples * spatial), momentum = n.attr("momentum");
     saved.assign(2 * channels, 0); // mean and 1 / deviation
@@ -297,7 +297,7 @@ void interpreter::backward_node(std::size_t k, const batch& b) {
               [&](std::size_t xi, std::size_t yi, std::size_t) {
                 dx[c * xs + xi] += dy[c * ys + yi] / saved[c * ys + yi];
               });
-  } else if (op == "batch_norm") {
+  } else if (op == "batch_norm" || op == "sync_batch_norm") {
     const std::size_t channels = size(n.shape[0]), spatial = n.elements / channels;
     const double count = static_cast<double>(b.samples * spatial);
     for (std::size_t c = 0; c < channels; ++c) {

@@ -32,7 +32,7 @@ aligned_floats::aligned_floats(std::size_t count)
 }
 
 executed::executed(const std::string& plugin, const rg_graph& graph, const execution_options& options)
-    : awaited_(options.awaited), trace_(options.trace) {
+    : awaited_(options.awaited), collectives_(options.collectives), trace_(options.trace) {
   host_.struct_size = sizeof host_;
   host_.abi_major = RG_ABI_MAJOR;
   host_.abi_minor = RG_ABI_MINOR;
@@ -43,7 +43,9 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
     return status;
   };
   host_.extension = [](void* self, const char* id) -> const void* {
-    return std::string_view(id) == RG_EXT_TRACE ? static_cast<executed*>(self)->trace_ : nullptr;
+    const auto& x = *static_cast<executed*>(self);
+    if (std::string_view(id) == RG_EXT_STEP_COLLECTIVES) return x.collectives_;
+    return std::string_view(id) == RG_EXT_TRACE ? x.trace_ : nullptr;
   };
 
   const auto& component = load_component(plugin, RG_KIND_EXECUTOR, std::filesystem::path(plugin).stem());

@@ -7,6 +7,7 @@
 #include <interpreter.hpp>
 
 #include <regatta/ext/device.h>
+#include <regatta/ext/step_collectives.h>
 #include <regatta/ext/trace.h>
 #include <regatta/model.hpp>
 
@@ -33,8 +34,9 @@ struct execution_options {
   bool plain = false, row_major = false; // of rg_model_setup
   // With REGATTA_DEBUG_SYNC in the environment, every test runs with the executor's checks after each op.
   std::uint32_t debug = std::getenv("REGATTA_DEBUG_SYNC") ? RG_DEBUG_SYNC : RG_DEBUG_NONE;
-  std::vector<std::uint32_t> awaited; // of rg_hooks; none: every tensor is
-  const rg_trace* trace = nullptr;    // the host's extension regatta.trace/1; null: none
+  std::vector<std::uint32_t> awaited;               // of rg_hooks; none: every tensor is
+  const rg_trace* trace = nullptr;                  // the host's extension regatta.trace/1; null: none
+  const rg_step_collectives* collectives = nullptr; // as trace
   bool host_memory = false; // weights in the host's memory also where the executor has a device's (regatta.device/1)
 };
 
@@ -100,6 +102,7 @@ private:
   void* self_ = nullptr;
   std::vector<rg_input> inputs_;
   std::vector<std::uint32_t> awaited_;
+  const rg_step_collectives* collectives_;
   const rg_trace* trace_;
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them
   std::vector<const void*> pointers_;

@@ -83,10 +83,11 @@ std::vector<op_case> dense_layers() {
   return all;
 }
 
-std::vector<op_case> batch_norms() {
+// With `sync` sync_batch_norm, of one worker.
+std::vector<op_case> batch_norms(bool sync) {
   std::vector<op_case> all;
   for (const auto& [epsilon, momentum] : {std::pair(1e-5, 0.9), {0.1, 0.5}, {1e-3, 0.0}}) {
-    const rg::batch_norm_options options{.epsilon = epsilon, .momentum = momentum};
+    const rg::batch_norm_options options{.epsilon = epsilon, .momentum = momentum, .sync = sync};
     const auto norm = [=](value x) { return rg::batch_norm(x, "tested", options); };
     const std::string with = fmt::format(", epsilon {}, momentum {}", epsilon, momentum);
     all.push_back(of_image("1 channel, 5x3" + with, {1, 5, 3}, norm));
@@ -179,7 +180,8 @@ std::vector<op_suite> layer_suites() {
       {"conv2d", "loss and gradients as in fp64: odd sizes, kernels as large as the image, stride > kernel, padding",
        convolutions()},
       {"batch_norm", "loss, gradients and states as in fp64: 1 to 19 channels, images and vectors, other epsilons",
-       batch_norms()},
+       batch_norms(false)},
+      {"sync_batch_norm", "the same of a worker alone, which is batch_norm", batch_norms(true)},
       {"relu", "loss and gradients as in fp64: images and vectors", elementwise([](value x) { return rg::relu(x); })},
       {"dropout", "drops the elements that regatta/layers.hpp says; loss and gradients as in fp64", dropouts()},
       {"max_pool", "loss and gradients as in fp64: odd sizes, kernels as large as the image, stride > kernel, padding",

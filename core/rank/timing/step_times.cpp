@@ -47,7 +47,7 @@ void step_times::pass_begins() {
   pass_ = backward_ = rg::steady_ns();
   has_backward_ = false;
   step_.input += pass_ - phase_;
-  wait_ = 0;
+  wait_ = backward_wait_ = 0;
 }
 
 void step_times::backward_begins() {
@@ -55,19 +55,20 @@ void step_times::backward_begins() {
   has_backward_ = true;
 }
 
-void step_times::waited_for_weights(std::int64_t from, std::int64_t to) {
-  if (!wait_) wait_at_ = from;
-  wait_ += to - from;
+void step_times::waited(std::int64_t from, std::int64_t cpu) {
+  if (!wait_ && !backward_wait_) wait_at_ = from;
+  (has_backward_ ? backward_wait_ : wait_) += rg::steady_ns() - from;
+  exchange_cpu_ += rg::thread_cpu_ns() - cpu;
 }
 
 void step_times::pass_ends() {
   const std::int64_t now = rg::steady_ns();
   step_.forward += backward_ - pass_; // includes everything before the backward pass
-  step_.backward += now - backward_;
+  step_.backward += now - backward_ - backward_wait_;
   (has_backward_ ? step_.forward : step_.backward) -= wait_; // without RG_PHASE_BACKWARD all of the pass is backward
   if (!step_.stalled) step_.stalled_at = wait_at_;
-  step_.stalled += wait_;
-  waits_ += wait_;
+  step_.stalled += wait_ + backward_wait_;
+  waits_ += wait_ + backward_wait_;
   step_.compute_end = now;
 }
 

@@ -6,8 +6,8 @@
 // In a step the calls come in this order; those in brackets only for a model with sparse tables. Braces mean none or
 // several, in any order:
 //   begin_step, input_read, [rows_known, rows_arrived,]
-//   for each micro-batch: micro_batch_begins, pass_begins, {forward | waited_for_weights}, backward_reported,
-//     {waited_for_weights}, backward_begins, pass_ends, device_pass_ends if the loss is pending on a device,
+//   for each micro-batch: micro_batch_begins, pass_begins, {forward | waited}, backward_reported, {waited},
+//     backward_begins, {waited}, pass_ends, device_pass_ends if the loss is pending on a device,
 //     (neither backward_reported nor backward_begins if the model reports no backward pass)
 //   [next_input_read,] exchange_begins, update_begins, end_step.
 #pragma once
@@ -36,7 +36,7 @@ public:
   // The time until pass_begins() counts as input.
   void micro_batch_begins();
 
-  // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits for weights;
+  // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits;
   // without a call of backward_begins() all of the pass counts as the backward pass.
   void pass_begins();
   // The model reports a phase; `fence` is its mark on the device, or 0. The backward pass has two functions because the
@@ -44,8 +44,9 @@ public:
   void forward(rg_fence fence) { device_times_.forward(fence); }
   void backward_reported(rg_fence fence) { device_times_.backward(fence); }
   void backward_begins();
-  // The compute thread waited for weights from `from` until `to` (rg::steady_ns).
-  void waited_for_weights(std::int64_t from, std::int64_t to);
+  // Within the model's step() the compute thread waited for other ranks until now; the wait began at `from`
+  // (rg::steady_ns) and at `cpu` (rg::thread_cpu_ns).
+  void waited(std::int64_t from, std::int64_t cpu);
   // The model's step() has returned.
   void pass_ends();
   // The device ends this pass at the fence of its loss.
@@ -71,7 +72,7 @@ public:
   // The next step reports `ns` as the pause before it.
   void paused(std::int64_t ns) { paused_ = ns; }
 
-  // Returns this thread's CPU time between exchange_begins() and end_step(), without updates, since
+  // Returns this thread's CPU time in waited(), and between exchange_begins() and end_step() without updates, since
   // forget_exchange_cpu().
   std::int64_t exchange_cpu_ns() const { return exchange_cpu_; }
   void forget_exchange_cpu() { exchange_cpu_ = 0; }
@@ -86,7 +87,8 @@ private:
   std::int64_t phase_ = 0;               // begin of the current phase
   std::int64_t pass_ = 0, backward_ = 0; // begin of the model's step(), and of its backward pass
   bool has_backward_ = false;            // the model has reported its backward pass (RG_PHASE_BACKWARD)
-  std::int64_t wait_ = 0, wait_at_ = 0;  // waits for weights in this pass, and the begin of the first
+  std::int64_t wait_ = 0, wait_at_ = 0;  // waits in this pass before backward_begins(), and the begin of the first
+  std::int64_t backward_wait_ = 0;       // waits in this pass afterwards
   std::int64_t waits_ = 0;               // of all passes of the step
   std::int64_t paused_ = 0;
   std::int64_t cpu_ = 0, exchange_cpu_ = 0;

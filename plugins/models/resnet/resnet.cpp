@@ -14,7 +14,7 @@ namespace {
 struct parameters {
   std::string input = "imagenet";
   std::int64_t depth = 50, classes = 0, width = 64;
-  bool zero_init = false;
+  bool zero_init = false, sync_batch_norm = false;
 };
 
 constexpr auto fields = rg::fields(
@@ -25,7 +25,9 @@ constexpr auto fields = rg::fields(
     rg::field("classes", &parameters::classes, "number of classes; 0: 1000 (imagenet), 10 (cifar10)").range(0, 1000000),
     rg::field("width", &parameters::width, "channels of the first stage; 64 as published").range(1, 1024),
     rg::field("zero_init", &parameters::zero_init,
-              "initialise the scale of each block's last batch norm with 0, so that the block begins as the identity"));
+              "initialise the scale of each block's last batch norm with 0, so that the block begins as the identity"),
+    rg::field("sync_batch_norm", &parameters::sync_batch_norm,
+              "batch norm over the batches of all workers, instead of each worker's own; executor onednn only"));
 
 struct stages {
   int blocks[4];
@@ -44,9 +46,9 @@ stages stages_of(std::int64_t depth) {
 }
 
 rg::value norm_conv(rg::value x, const std::string& name, std::int64_t channels, std::int64_t kernel,
-                    std::int64_t stride, double scale = 1) {
+                    std::int64_t stride, bool sync, double scale = 1) {
   x = rg::conv2d(x, name, channels, {.kernel = kernel, .stride = stride, .padding = kernel / 2, .bias = false});
-  return rg::batch_norm(x, name + "_norm", {.scale = scale});
+  return rg::batch_norm(x, name + "_norm", {.scale = scale, .sync = sync});
 }
 
 // Scales each channel by a factor that two small dense layers compute from the averages of all channels.
@@ -72,33 +74,35 @@ template <bool SqueezeAndExcite> struct resnet {
     rg::value x = net.values("image", {3, size, size}); // 3 x 224 x 224
     const rg::value label = net.index("label", classes);
     if (cifar) {
-      x = rg::relu(norm_conv(x, "stem", p.width, 3, 1)); // 64 x 32 x 32
+      x = rg::relu(norm_conv(x, "stem", p.width, 3, 1, p.sync_batch_norm)); // 64 x 32 x 32
     } else {
-      x = rg::relu(norm_conv(x, "stem", p.width, 7, 2));             // 64 x 112 x 112
-      x = rg::max_pool(x, {.kernel = 3, .stride = 2, .padding = 1}); // 64 x 56 x 56
+      x = rg::relu(norm_conv(x, "stem", p.width, 7, 2, p.sync_batch_norm)); // 64 x 112 x 112
+      x = rg::max_pool(x, {.kernel = 3, .stride = 2, .padding = 1});        // 64 x 56 x 56
     }
     std::int64_t channels = p.width;
     for (int stage = 0; stage < 4; ++stage, channels *= 2) // 256 x 56 x 56, 512 x 28 x 28, 1024 x 14 x 14, 2048 x 7 x 7
       for (int i = 0; i < form.blocks[stage]; ++i)
         x = block(x, "block" + std::to_string(stage + 1) + "_" + std::to_string(i + 1), channels,
-                  stage > 0 && i == 0 ? 2 : 1, form.bottleneck, p.zero_init ? 0 : 1);
+                  stage > 0 && i == 0 ? 2 : 1, form.bottleneck, p);
     x = rg::global_avg_pool(x);                                                 // 2048
     rg::softmax_cross_entropy(rg::dense(x, "fc", classes, {.gain = 1}), label); // 1000
   }
 
 private:
   static rg::value block(rg::value x, const std::string& name, std::int64_t channels, std::int64_t stride,
-                         bool bottleneck, double last_scale) {
+                         bool bottleneck, const parameters& p) {
+    const bool sync = p.sync_batch_norm;
+    const double last_scale = p.zero_init ? 0 : 1;
     const std::int64_t outputs = bottleneck ? 4 * channels : channels;
     const bool same = stride == 1 && x.dims()[0] == outputs;
-    const rg::value shortcut = same ? x : norm_conv(x, name + "_shortcut", outputs, 1, stride);
+    const rg::value shortcut = same ? x : norm_conv(x, name + "_shortcut", outputs, 1, stride, sync);
     if (bottleneck) {
-      x = rg::relu(norm_conv(x, name + "_a", channels, 1, 1));
-      x = rg::relu(norm_conv(x, name + "_b", channels, 3, stride));
-      x = norm_conv(x, name + "_c", outputs, 1, 1, last_scale);
+      x = rg::relu(norm_conv(x, name + "_a", channels, 1, 1, sync));
+      x = rg::relu(norm_conv(x, name + "_b", channels, 3, stride, sync));
+      x = norm_conv(x, name + "_c", outputs, 1, 1, sync, last_scale);
     } else {
-      x = rg::relu(norm_conv(x, name + "_a", channels, 3, stride));
-      x = norm_conv(x, name + "_b", outputs, 3, 1, last_scale);
+      x = rg::relu(norm_conv(x, name + "_a", channels, 3, stride, sync));
+      x = norm_conv(x, name + "_b", outputs, 3, 1, sync, last_scale);
     }
     if constexpr (SqueezeAndExcite) x = squeeze_and_excite(x, name);
     return rg::relu(rg::add(x, shortcut));

@@ -11,7 +11,7 @@ struct vgg16 {
   struct parameters {
     std::string input = "cifar10";
     std::int64_t classes = 0, width = 64;
-    bool batch_norm = true;
+    bool batch_norm = true, sync_batch_norm = false;
     double dropout = 1;
   };
   static constexpr auto fields = rg::fields(
@@ -25,6 +25,8 @@ struct vgg16 {
           .range(1, 1024),
       rg::field("batch_norm", &parameters::batch_norm,
                 "batch norm before each ReLU; no effect with imagenet, which has none"),
+      rg::field("sync_batch_norm", &parameters::sync_batch_norm,
+                "batch norm over the batches of all workers, instead of each worker's own; executor onednn only"),
       rg::field("dropout", &parameters::dropout, "factor on every dropout probability; 0 turns dropout off")
           .range(0, 1));
 
@@ -39,7 +41,7 @@ struct vgg16 {
     net.unit("images");
 
     auto activate = [&](rg::value x, const std::string& name) {
-      return rg::relu(norm ? rg::batch_norm(x, name + "_norm") : x);
+      return rg::relu(norm ? rg::batch_norm(x, name + "_norm", {.sync = p.sync_batch_norm}) : x);
     };
 
     rg::value x = net.values("image", {3, size, size}); // 3 x 32 x 32

@@ -38,6 +38,7 @@
  *      regatta.nest/1            ext/nest.h            a transport's host: opens other transports
  *      regatta.arena_memory/1    ext/device.h          a transport's host: where weights and gradients are
  *      regatta.trace/1           ext/trace.h           the host of an executor, transport or strategy: takes spans
+ *      regatta.step_collectives/1  ext/step_collectives.h  the host of a model or executor: sums over workers in a step
  *
  *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
  *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No

@@ -25,6 +25,7 @@
 //                                          bias [O], may be left out
 //   batch_norm             x [C,...]       scale [C], bias [C],               epsilon, momentum        as x
 //                                          mean [C], variance [C] (states)
+//   sync_batch_norm        as batch_norm   as batch_norm                      epsilon, momentum        as x
 //   relu                   x               -                                  -                        as x
 //   dropout                x               -                                  p, layer                 as x
 //   max_pool               x [C,H,W]       -                                  kernel, stride, padding  [C,H',W']
@@ -45,6 +46,8 @@
 //   conv2d     cross-correlation; the padding is zeros.
 //   batch_norm over the batch and all dimensions except the channels. Training uses the batch's biased variance and
 //              updates state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
+//   sync_batch_norm  batch_norm over the batches of all workers: each worker normalises by the mean and variance of the
+//              global batch (with gradient accumulation, of the micro-batches that the workers compute at that time).
 //   dropout    zeroes an element with probability p and scales the rest by 1 / (1 - p); identity in evaluation.
 //              Element e (canonical) of the sample with index s in the global batch of step t is kept if
 //              16-bit half e % 8 of random_bits(derive_seed(seed, t, layer, stream_dropout), s, e / 8) is at least
@@ -313,9 +316,11 @@ struct batch_norm_options {
   double epsilon = 1e-5;
   double momentum = 0.9; // factor on the running statistics in each update: 1 - momentum of PyTorch
   double scale = 1;      // initial value of the weight `scale`
+  bool sync = false;     // the op sync_batch_norm: over the batches of all workers
 };
 
-// The op batch_norm: normalises each channel, the first dimension of x. Scale and bias have no weight decay.
+// The op batch_norm or sync_batch_norm: normalises each channel, the first dimension of x. Scale and bias have no weight
+// decay.
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
   auto& net = x.net();
   if (x.dims().empty()) detail::bad_layer(name, "needs channels to normalise");
@@ -328,7 +333,8 @@ inline value batch_norm(value x, const std::string& name, const batch_norm_optio
       net.weight(name + ".scale", channels, detail::small_vector(o.scale, false)),
       net.weight(name + ".bias", channels, detail::small_vector(0, false)), net.weight(name + ".mean", channels, state),
       net.weight(name + ".variance", channels, variance)};
-  return net.node("batch_norm", name, {x}, weights, {{"epsilon", o.epsilon}, {"momentum", o.momentum}}, x.dims());
+  return net.node(o.sync ? "sync_batch_norm" : "batch_norm", name, {x}, weights,
+                  {{"epsilon", o.epsilon}, {"momentum", o.momentum}}, x.dims());
 }
 
 inline value relu(value x) {

@@ -3,7 +3,7 @@
 #include "json.hpp"
 
 #include "config/load.hpp"
-#include "experiment/schema.hpp"
+#include "config/schema_rules.hpp"
 
 #include <string>
 #include <vector>

@@ -381,10 +381,21 @@ TEST_CASE("fingerprints differ where what is computed differs, and only there") 
   CHECK(fa == fb);
   b.model.parameters["hidden"] = 3;
   CHECK(fingerprint(a, weak(), "k", "l", "ring")["model"] != fingerprint(b, weak(), "k", "l", "ring")["model"]);
+  case_config a_in_parts = a;
   case_facts normalised = weak(), halves = weak();
   normalised.model.batch_statistics = halves.model.batch_statistics = true;
   halves.model.batch_per_worker = 5;
   CHECK(fingerprint(a, normalised, "", "", "ring")["data"] != fingerprint(a, halves, "", "", "ring")["data"]);
+  // Statistics over the global batch do not depend on how workers share it, unless each has several micro-batches.
+  const auto data_of = [](const case_config& c, const case_facts& f) { return fingerprint(c, f, "", "", "")["data"]; };
+  normalised.model.sums_over_workers = halves.model.sums_over_workers = true;
+  case_config four = a, independent = a;
+  four.cluster.workers = 4;
+  CHECK(data_of(a, normalised) == data_of(four, halves));
+  a_in_parts.train.accumulate = four.train.accumulate = 2;
+  CHECK(data_of(a_in_parts, normalised) != data_of(four, halves));
+  independent.strategy.id = "none";
+  CHECK(data_of(independent, halves) != data_of(a, halves));
   CHECK(fingerprint(a, weak(), "", "", "ring")["kernels"].is_null());
   CHECK(fingerprint(a, weak(), "", "", "ring")["algorithms"] == "ring");
   CHECK(fingerprint(a, weak(), "", "", "")["algorithms"].is_null());

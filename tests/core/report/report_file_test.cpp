@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 #include "report/record_file.hpp"
 #include "report/result_folder.hpp"
 #include "temporary_folder.hpp"

@@ -46,6 +46,7 @@ constexpr rule rules[] = {
     {"softsign", compile_softsign},
     {"sparse_embedding", compile_lookup},
     {"select_positions", compile_take_positions},
+    {"sync_batch_norm", compile_batch_norm},
     {"tanh", compile_elementwise},
     {"token_cross_entropy", compile_token_loss},
 };
@@ -204,7 +205,7 @@ weight* compiler::bias_of(std::size_t k, std::size_t outputs) {
   const node* next = follower(k);
   std::ptrdiff_t uses = 0;
   for (const node& any : nodes_) uses += std::count(any.weights.begin(), any.weights.end(), n.weights[1]);
-  if (!next || next->op != "batch_norm" || uses != 1) return bias;
+  if (!next || !is_batch_norm(*next) || uses != 1) return bias;
   folded_[nodes_[k].consumers[0]] = bias;
   return nullptr;
 }

@@ -58,6 +58,11 @@ void compile_pooling(compiler& c, std::size_t k);
 // squeeze_excite.cpp
 void compile_squeeze(compiler& c, std::size_t k);
 
+// Returns whether n is a batch norm, synchronised or not.
+inline bool is_batch_norm(const node& n) {
+  return n.op == "batch_norm" || n.op == "sync_batch_norm";
+}
+
 // Returns whether a max pooling can be a stage of compile_batch_norm(): a window of 2x2 with stride 2,
 // without padding, over an image of even height and width.
 bool fusible_pool(const compiler& c, const node& n);

@@ -35,6 +35,7 @@ void take(compiler& c, std::size_t k, batch_norm_stages& s) {
   } else {
     n.expect(!n.shape.empty(), "needs channels");
     s.norm = true;
+    s.sync = n.op == "sync_batch_norm";
     s.epsilon = n.attr("epsilon");
     s.momentum = n.attr("momentum");
     const std::vector<std::size_t> channels = {n.shape[0]};
@@ -87,7 +88,7 @@ void compile_batch_norm(compiler& c, std::size_t k) {
   value *in = c.either(first, 0), *residual = nullptr;
   batch_norm_stages s;
   auto rank = [&](const node& n) {
-    if (n.op == "batch_norm") return 1;
+    if (is_batch_norm(n)) return 1;
     if (n.op == "relu") return 3;
     return n.op == "dropout" || (n.op == "max_pool" && !residual && fusible_pool(c, n)) ? 4 : 0;
   };

@@ -18,6 +18,11 @@ fused_batch_norm<T>::fused_batch_norm(std::string name, value* in, value* residu
       stages_(s), lanes_(dev.kernels->lanes), blocks_((in->channels() + lanes_ - 1) / lanes_) {
   if (s.norm) weights_ = {s.scale, s.bias, s.mean, s.variance};
   if (s.folded) weights_.push_back(s.folded);
+  if (!s.sync) return;
+  shared_.resize(2 * in->channels() + 1);
+  dev.collectives.reserve(shared_.size());
+  forward_name_ = name_ + ", mean and variance";
+  backward_name_ = name_ + ", gradient";
 }
 
 template <class T> unsigned fused_batch_norm<T>::flags(bool training) const {
@@ -78,6 +83,10 @@ template <class T> batch_norm_pass<T> fused_batch_norm<T>::view(std::size_t bloc
   return p;
 }
 
+template <class T> template <class F> void fused_batch_norm<T>::each_slice(const F& f) const {
+  parallel(dev_, blocks_ * slices_, [&](std::size_t i) { f(i / slices_, i % slices_); });
+}
+
 // Runs reduce(block, slice), then finish(block), then apply(block, slice), for all blocks and slices. If blocks are not
 // split, one thread runs the three in a row for a block, so that apply() finds the block in the cache.
 template <class T>
@@ -90,13 +99,31 @@ void fused_batch_norm<T>::over_blocks(const Reduce& reduce, const Finish& finish
       apply(b, std::size_t{0});
     });
   } else {
-    parallel(dev_, blocks_ * slices_, [&](std::size_t i) { reduce(i / slices_, i % slices_); });
+    each_slice(reduce);
     parallel(dev_, blocks_, finish);
-    parallel(dev_, blocks_ * slices_, [&](std::size_t i) { apply(i / slices_, i % slices_); });
+    each_slice(apply);
   }
 }
 
-// Returns a channel's sums over all slices.
+// As over_blocks(), but between reduce() and finish() sets shared_ to the sums of of(channel) over all workers.
+template <class T>
+template <class Reduce, class Of, class Finish, class Apply>
+void fused_batch_norm<T>::over_workers(const std::string& name, const Reduce& reduce, const Of& of,
+                                       const Finish& finish, const Apply& apply) {
+  each_slice(reduce);
+  const std::size_t channels = inputs_[0].from->channels();
+  for (std::size_t c = 0; c < channels; ++c) {
+    const totals t = of(c);
+    shared_[c] = t.sum;
+    shared_[channels + c] = t.product;
+  }
+  shared_.back() = count();
+  dev_.collectives.all_reduce(name.c_str(), shared_);
+  parallel(dev_, blocks_, finish);
+  each_slice(apply);
+}
+
+// Returns a channel's sums over all slices, of this worker.
 template <class T> typename fused_batch_norm<T>::totals fused_batch_norm<T>::total(std::size_t channel) const {
   totals t{};
   const std::size_t block = channel / lanes_, lane = channel % lanes_;
@@ -135,6 +162,11 @@ template <class T> void fused_batch_norm<T>::forward(run& r) {
   if (!stages_.norm)
     over_blocks(
         nothing, [](std::size_t) {}, apply);
+  else if (r.training && syncs())
+    over_workers(
+        forward_name_, [&](std::size_t block, std::size_t slice) { measure(block, slice); },
+        [&](std::size_t channel) { return moments_of(channel); }, [&](std::size_t block) { normalise_by_batch(block); },
+        apply);
   else if (r.training)
     over_blocks([&](std::size_t block, std::size_t slice) { measure(block, slice); },
                 [&](std::size_t block) { normalise_by_batch(block); }, apply);
@@ -161,14 +193,24 @@ template <class T> void fused_batch_norm<T>::measure(std::size_t block, std::siz
   dev_.kernels->normalization.batch_norm<T>().moments(p, sums_.data() + at, products_.data() + at);
 }
 
+// Returns a channel's sums of x and its square: each worker subtracts another shift.
+template <class T> typename fused_batch_norm<T>::totals fused_batch_norm<T>::moments_of(std::size_t channel) const {
+  alignas(64) float shifts[max_lanes];
+  shift_of(channel / lanes_, shifts);
+  const totals t = total(channel);
+  const double shift = shifts[channel % lanes_];
+  return {t.sum + count() * shift, t.product + shift * (2 * t.sum + count() * shift)};
+}
+
 template <class T> void fused_batch_norm<T>::normalise_by_batch(std::size_t block) {
   const value& in = *inputs_[0].from;
-  const double count = static_cast<double>(batch_) * static_cast<double>(in.spatial());
-  alignas(64) float shift[max_lanes];
-  shift_of(block, shift);
+  const bool shared = syncs();
+  const double count = shared ? shared_.back() : this->count();
+  alignas(64) float shift[max_lanes] = {};
+  if (!shared) shift_of(block, shift);
   for (std::size_t lane = 0; lane < lanes_; ++lane) {
     const std::size_t c = block * lanes_ + lane;
-    const totals t = total(c);
+    const totals t = !shared ? total(c) : c < in.channels() ? totals{shared_[c], shared_[in.channels() + c]} : totals{};
     const double offset = t.sum / count;
     const double variance = std::max(0.0, t.product / count - offset * offset);
     const double mean = shift[lane] + offset;
@@ -205,6 +247,7 @@ template <class T> void fused_batch_norm<T>::set_affine(std::size_t c, double me
 
 // With g the masked gradient, xn the normalised input and M the elements per channel:
 //   d bias = sum g,  d scale = sum g xn,  dx = scale / deviation * (g - sum g / M - xn * sum(g xn) / M).
+// A synchronised batch norm takes the sums and M in dx over all workers.
 // The gradient of the residual is g. If it is wanted, the reduction stores g there, and the last pass reads g from
 // there.
 template <class T> void fused_batch_norm<T>::backward(run& r) {
@@ -226,16 +269,20 @@ template <class T> void fused_batch_norm<T>::backward(run& r) {
     return over_blocks(
         nothing, [](std::size_t) {}, apply);
 
-  over_blocks(
-      [&](std::size_t block, std::size_t slice) {
-        const std::size_t at = (block * slices_ + slice) * lanes_;
-        std::fill_n(sums_.data() + at, lanes_, 0.0);
-        std::fill_n(products_.data() + at, lanes_, 0.0);
-        batch_norm_pass<T> p = view(block, slice);
-        p.a = mean_.data() + block * lanes_;
-        (adds_other ? kernels.reduce_residual : kernels.reduce[pool])(p, sums_.data() + at, products_.data() + at);
-      },
-      [&](std::size_t block) { differentiate(block, r); }, apply);
+  const auto reduce = [&](std::size_t block, std::size_t slice) {
+    const std::size_t at = (block * slices_ + slice) * lanes_;
+    std::fill_n(sums_.data() + at, lanes_, 0.0);
+    std::fill_n(products_.data() + at, lanes_, 0.0);
+    batch_norm_pass<T> p = view(block, slice);
+    p.a = mean_.data() + block * lanes_;
+    (adds_other ? kernels.reduce_residual : kernels.reduce[pool])(p, sums_.data() + at, products_.data() + at);
+  };
+  const auto finish = [&](std::size_t block) { differentiate(block, r); };
+  if (syncs())
+    over_workers(
+        backward_name_, reduce, [&](std::size_t channel) { return total(channel); }, finish, apply);
+  else
+    over_blocks(reduce, finish, apply);
   if (stages_.folded) { // batch norm cancels this bias: its gradient is zero
     weight& w = *stages_.folded;
     if (!adds(r, w)) std::fill_n(w.gradient, rg::storage_of(w.info), 0.0F);
@@ -244,20 +291,23 @@ template <class T> void fused_batch_norm<T>::backward(run& r) {
 
 template <class T> void fused_batch_norm<T>::differentiate(std::size_t block, const run& r) {
   const value& in = *inputs_[0].from;
-  const double count = static_cast<double>(batch_) * static_cast<double>(in.spatial());
+  const bool shared = syncs();
+  const double count = shared ? shared_.back() : this->count();
   float* k = coefficients_.data() + 3 * block * lanes_;
   for (std::size_t lane = 0; lane < lanes_; ++lane) {
     const std::size_t c = block * lanes_ + lane;
     const bool real = c < in.channels();
     const totals t = real ? total(c) : totals{};
     const double inverse = inverse_[c];
-    const double bias = scale_ * t.sum, scale = scale_ * t.product * inverse;
     auto give = [&](const weight& w, double g) {
       float& out = w.gradient[c];
       out = static_cast<float>(adds(r, w) ? out + g : g);
     };
-    give(*stages_.bias, bias);
-    give(*stages_.scale, scale);
+    // Of this worker's samples: the exchange of gradients adds those of the others.
+    give(*stages_.bias, scale_ * t.sum);
+    give(*stages_.scale, scale_ * t.product * inverse);
+    const totals all = shared && real ? totals{shared_[c], shared_[in.channels() + c]} : t;
+    const double bias = scale_ * all.sum, scale = scale_ * all.product * inverse;
     const double a = stages_.scale->data[c] * inverse;
     const double x_factor = -a * inverse * scale / count;
     k[lane] = static_cast<float>(a * scale_);

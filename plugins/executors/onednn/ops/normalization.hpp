@@ -11,6 +11,7 @@ namespace onednn {
 // and `dropout` exclude each other.
 struct batch_norm_stages {
   bool norm = false, relu = false, pool = false;
+  bool sync = false; // the statistics are those of the batches of all workers
   double epsilon = 0, momentum = 0;
   weight *scale = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;
   // Bias of the preceding layer, which does not add it itself; or null. Batch norm subtracts every constant, so in
@@ -26,7 +27,7 @@ struct batch_norm_stages {
 template <class T> class fused_batch_norm final : public op {
 public:
   // `residual`, of the input's shape and type, is added after batch norm. It may be null, and must be null with pooling
-  // or without batch norm. s.momentum is the weight of the old running mean and variance in each step's update; the
+  // or without batch norm. With s.sync a step waits for the other workers. s.momentum is the weight of the old running mean and variance in each step's update; the
   // batch's variance is divided by the number of elements, not by one less.
   fused_batch_norm(std::string name, value* in, value* residual, value* out, const batch_norm_stages& s,
                    const device& dev);
@@ -38,6 +39,8 @@ public:
   bool backward_in_place(std::size_t input) const override { return !stages_.pool && input + 1 == inputs_.size(); }
 
 private:
+  // Sums of a channel over the samples: forward of x - shift and its square, backward of the masked gradient g and
+  // g (x - mean).
   struct totals {
     double sum, product;
   };
@@ -46,8 +49,14 @@ private:
   unsigned flags(bool training) const;
   bool residual() const { return inputs_.size() > 1; }
   batch_norm_pass<T> view(std::size_t block, std::size_t slice) const;
+  template <class F> void each_slice(const F& f) const;
   template <class Reduce, class Finish, class Apply> void over_blocks(const Reduce&, const Finish&, const Apply&) const;
+  template <class Reduce, class Of, class Finish, class Apply>
+  void over_workers(const std::string& name, const Reduce&, const Of&, const Finish&, const Apply&);
+  bool syncs() const { return stages_.sync && dev_.collectives.workers() > 1; }
+  double count() const { return static_cast<double>(batch_ * inputs_[0].from->spatial()); } // elements of a channel
   totals total(std::size_t channel) const;
+  totals moments_of(std::size_t channel) const;
   void shift_of(std::size_t block, float* shift) const;
   void measure(std::size_t block, std::size_t slice);
   void normalise_by_batch(std::size_t block);
@@ -64,6 +73,9 @@ private:
   std::vector<float> mean_, inverse_;
   std::vector<float> coefficients_;     // [block][a, b, c][lane]
   std::vector<double> sums_, products_; // [block][slice][lane]
+  // With `sync`, of all workers: [channel] sums, [channel] products, then the elements of a channel.
+  std::vector<double> shared_;
+  std::string forward_name_, backward_name_; // of these sums
 };
 
 // Dropout, addition of a residual and layer norm, in this order, each optional.

@@ -54,6 +54,7 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   program_.dev.kernels = &kernels_for(isa_level());
   program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
   program_.dev.log = rg::logger(host);
+  program_.dev.collectives = rg::step_collectives(host);
   program_.batch = setup.batch;
   use_threads(program_.dev.threads);
   compile(graph, program_);

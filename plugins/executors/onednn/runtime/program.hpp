@@ -8,6 +8,7 @@
 #include "kernels/kernels.hpp"
 
 #include <regatta/model.hpp>
+#include <regatta/step_collectives.hpp>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -27,7 +28,7 @@ using desc = dnnl::memory::desc;
 using tag = dnnl::memory::format_tag;
 
 // The device of a program, and the resources that its ops share. Ops keep references to it. model's constructor sets
-// `kernels`, `threads`, `half` and `log` before compile(); plan_memory() sets `scratch`.
+// `kernels`, `threads`, `half`, `log` and `collectives` before compile(); plan_memory() sets `scratch`.
 struct device {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -37,6 +38,7 @@ struct device {
   bool half = false;            // GEMMs and convolutions compute in bf16
   std::byte* scratch = nullptr; // shared by all ops, of which one runs at a time
   rg::logger log;
+  rg::step_collectives collectives; // of the workers
 
   // Returns a oneDNN memory object over `data`, which it does not own. Without `data`, its address must be set before
   // use.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/write_atomically.hpp"
+#include "files/write_atomically.hpp"
 
 #include "base/descriptor.hpp"
 #include "base/failure.hpp"

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a file may write for the keys of the schema.
+#pragma once
+
+#include "experiment/schema.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+const schema_key* find_key(std::string_view path); // by the whole path; null: no such key
+
+// [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
+// the value in the form that is stored (a time "5ms" as 5000000 ns, or as text if the key takes words too; one string
+// for a list as a list), std::nullopt if the key does not take it.
+std::string expectation(const schema_key& key);
+std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
+
+// Returns the names of all tables that a file may have at the top: the sections of schema(), and "sweep".
+std::vector<std::string> section_names();
+
+} // namespace regatta
