@@ -135,8 +135,8 @@ void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
 }
 
 memory endpoint::allocate(std::uint64_t bytes) {
-  memory m{++last_region_, nullptr, bytes};
   const std::uint64_t room = (bytes + 63) / 64 * 64 + 64;
+  memory m{++last_region_, nullptr, bytes, room};
   auto where = rg::make_versioned<rg_memory>();
   where.place = RG_MEMORY_HOST;
   where.device = where.numa_node = where.dma_buf = -1;

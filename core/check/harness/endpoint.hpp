@@ -35,6 +35,7 @@ struct memory {
   rg_region region;
   std::byte* data;
   std::uint64_t bytes;
+  std::uint64_t room = 0; // of the registered region, at least `bytes`
   float* floats() const { return reinterpret_cast<float*>(data); }
 };
 

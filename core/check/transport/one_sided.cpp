@@ -189,7 +189,7 @@ bool fails(member& self, bool put, const remote& there, const memory& m, std::ui
 void refusals(const subject& which) {
   require_one_sided(which);
   run_ranks(which, {.ranks = 3}, [](member& self) {
-    constexpr std::uint64_t bytes = 1000;
+    constexpr std::uint64_t bytes = 5000;
     const std::uint32_t peer = (self->rank() + 1) % 3, other = (self->rank() + 2) % 3;
     const memory removed = self->allocate(bytes), mine = self->allocate(bytes), m = self->allocate(2 * bytes);
     const std::vector<key> old = exchange_keys(self, removed), keys = exchange_keys(self, mine);
@@ -202,12 +202,13 @@ void refusals(const subject& which) {
     for (const bool put : {true, false}) {
       const std::string what = put ? "a put " : "a get ";
       fill(m.data, m.bytes, 2);
-      const std::pair<std::uint64_t, std::uint64_t> ranges[] = {{0, bytes + 1}, {bytes - 1, 2}, {bytes, 1},
-                                                                {bytes + 1, 0}, {1 << 20, 8},   {UINT64_MAX - 3, 8}};
+      const std::pair<std::uint64_t, std::uint64_t> ranges[] = {{0, mine.room + 1}, {mine.room - 1, 2},
+                                                                {mine.room, 1},     {mine.room + 1, 0},
+                                                                {1 << 20, 8},       {UINT64_MAX - 3, 8}};
       for (const auto& [offset, size] : ranges)
         require(fails(self, put, {peer, keys[peer], offset}, m, size),
                 fmt::format("{}of {} bytes at offset {} of a region of {} bytes does not fail with RG_E_OPERATION",
-                            what, size, offset, bytes));
+                            what, size, offset, mine.room));
       require(fails(self, put, {peer, inverted}, m, 8),
               what + "with a key of no region does not fail with RG_E_OPERATION");
       require(fails(self, put, {peer, keys[other]}, m, 8),
