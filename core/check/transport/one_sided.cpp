@@ -16,7 +16,7 @@
 namespace regatta::conformance {
 namespace {
 
-using key = endpoint::message;
+using region_key = endpoint::message;
 
 void require_one_sided(const subject& which) {
   if (!endpoint(which, 0, 2, 1).extension<rg_one_sided>(RG_EXT_ONE_SIDED))
@@ -24,9 +24,9 @@ void require_one_sided(const subject& which) {
 }
 
 // Sends the key of `mine` to all other ranks and returns the keys of all ranks' regions, by rank. All ranks call it.
-std::vector<key> exchange_keys(member& self, const memory& mine) {
-  std::vector<key> keys(self->ranks());
-  key& own = keys[self->rank()] = self->expose(mine);
+std::vector<region_key> exchange_keys(member& self, const memory& mine) {
+  std::vector<region_key> keys(self->ranks());
+  region_key& own = keys[self->rank()] = self->expose(mine);
   const std::size_t bytes = own.size();
   const memory m = self->allocate(bytes * (self->ranks() + 1));
   std::copy(own.begin(), own.end(), reinterpret_cast<std::uint8_t*>(m.data));
@@ -63,7 +63,7 @@ void put_and_get(const subject& which) {
     constexpr std::uint64_t largest = 4 * MiB + 3, local = 5, there = 3;
     const std::uint32_t peer = 1 - self->rank();
     const memory mine = self->allocate(largest + 64), m = self->allocate(largest + 64);
-    const std::vector<key> keys = exchange_keys(self, mine);
+    const std::vector<region_key> keys = exchange_keys(self, mine);
     for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{0},
                                       std::uint64_t{64}, 4 * KiB, 64 * KiB + 1, MiB, largest}) {
       const std::string what = fmt::format(" of {} bytes ", bytes);
@@ -112,7 +112,7 @@ void notifications(const subject& which) {
     const auto where = [&](std::uint32_t from, std::uint64_t k) {
       return k % 10 == 9 ? large_from + (from * puts / 10 + k / 10) * room : place_of(from, k);
     };
-    const std::vector<key> keys = exchange_keys(self, mine);
+    const std::vector<region_key> keys = exchange_keys(self, mine);
     const memory blocked = self->allocate(2 * MiB), back = self->allocate(puts * 8);
     fill(source.data, source.bytes, 100 + self_rank);
     fill(blocked.data, MiB, self_rank);
@@ -155,7 +155,7 @@ void get_after_put(const subject& which) {
   run_ranks(which, {.ranks = 3}, [](member& self) {
     constexpr std::uint64_t bytes = 700'000;
     const memory mine = self->allocate(bytes), m = self->allocate(bytes);
-    const std::vector<key> keys = exchange_keys(self, mine);
+    const std::vector<region_key> keys = exchange_keys(self, mine);
     for (std::uint64_t round = 0; round < 20; ++round) {
       const std::uint64_t size = round % 2 ? bytes : 40;
       if (self->rank() == 0 && round % 4 < 2) {
@@ -177,7 +177,7 @@ void get_after_put(const subject& which) {
 }
 
 // Begins a put or get that must fail. Returns whether it was refused, or completed, with RG_E_OPERATION.
-bool fails(member& self, bool put, const remote& there, const memory& m, std::uint64_t bytes) {
+bool fails_to_transfer(member& self, bool put, const remote& there, const memory& m, std::uint64_t bytes) {
   std::uint64_t cookie = 0;
   rg_status s;
   while ((s = put ? self->try_put(there, m, 0, bytes, 77, cookie) : self->try_get(there, m, 0, bytes, cookie)) ==
@@ -186,18 +186,18 @@ bool fails(member& self, bool put, const remote& there, const memory& m, std::ui
   return (s == RG_OK ? self->wait(cookie).status : s) == RG_E_OPERATION;
 }
 
-void refusals(const subject& which) {
+void refused_transfers(const subject& which) {
   require_one_sided(which);
   run_ranks(which, {.ranks = 3}, [](member& self) {
     constexpr std::uint64_t bytes = 5000;
     const std::uint32_t peer = (self->rank() + 1) % 3, other = (self->rank() + 2) % 3;
     const memory removed = self->allocate(bytes), mine = self->allocate(bytes), m = self->allocate(2 * bytes);
-    const std::vector<key> old = exchange_keys(self, removed), keys = exchange_keys(self, mine);
+    const std::vector<region_key> old = exchange_keys(self, removed), keys = exchange_keys(self, mine);
     self.barrier_polling();
     self->remove(removed);
     fill(mine.data, bytes, 1);
     self.barrier_polling();
-    key inverted = keys[peer];
+    region_key inverted = keys[peer];
     for (auto& b : inverted) b = static_cast<std::uint8_t>(~b);
     for (const bool put : {true, false}) {
       const std::string what = put ? "a put " : "a get ";
@@ -206,14 +206,14 @@ void refusals(const subject& which) {
                                                                 {mine.room, 1},     {mine.room + 1, 0},
                                                                 {1 << 20, 8},       {UINT64_MAX - 3, 8}};
       for (const auto& [offset, size] : ranges)
-        require(fails(self, put, {peer, keys[peer], offset}, m, size),
+        require(fails_to_transfer(self, put, {peer, keys[peer], offset}, m, size),
                 fmt::format("{}of {} bytes at offset {} of a region of {} bytes does not fail with RG_E_OPERATION",
                             what, size, offset, mine.room));
-      require(fails(self, put, {peer, inverted}, m, 8),
+      require(fails_to_transfer(self, put, {peer, inverted}, m, 8),
               what + "with a key of no region does not fail with RG_E_OPERATION");
-      require(fails(self, put, {peer, keys[other]}, m, 8),
+      require(fails_to_transfer(self, put, {peer, keys[other]}, m, 8),
               what + "with a key of another rank does not fail with RG_E_OPERATION");
-      require(fails(self, put, {peer, old[peer]}, m, 8),
+      require(fails_to_transfer(self, put, {peer, old[peer]}, m, 8),
               what + "with the key of a removed region does not fail with RG_E_OPERATION");
       require(is_filled(m.data, m.bytes, 2), what + "that fails writes local bytes");
     }
@@ -233,7 +233,7 @@ void killed_owner(const subject& which) {
   const auto wrong =
       errors_of_ranks(which, {.ranks = 3, .kind = ranks_as::processes, .close = false}, [](member& self) {
         const memory mine = self->allocate(MiB), m = self->allocate(MiB);
-        const std::vector<key> keys = exchange_keys(self, mine);
+        const std::vector<region_key> keys = exchange_keys(self, mine);
         if (self->rank() == 2) {
           fill(m.data, MiB, 3);
           for (const std::uint32_t r : {0, 1}) self->finish(self->put({r, keys[r]}, m, 0, MiB, 9));
@@ -273,7 +273,7 @@ std::vector<test> one_sided_tests() {
       {"get-after-put", "a get reads what a completed put of any rank, or the owner, wrote before", get_after_put,
        false, true},
       {"one-sided-refusals", "ranges that leave the region and unknown keys fail with RG_E_OPERATION, without effect",
-       refusals, false, true},
+       refused_transfers, false, true},
       {"killed-owner", "puts of a rank before its death arrive; puts to it and gets from it end with RG_E_PEER",
        killed_owner},
   };
