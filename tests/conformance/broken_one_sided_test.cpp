@@ -15,6 +15,7 @@ TEST_CASE("broken puts and gets") {
 }
 
 TEST_CASE("a transport without put and get is not tested for them") {
-  const names all = {"put-get", "notifications", "get-after-put", "one-sided-refusals", "killed-owner"};
+  const names all = {"put-get",       "notifications",      "unpolled-notifications",
+                     "get-after-put", "one-sided-refusals", "killed-owner"};
   CHECK(check("transport/reorders", all, all).skipped == all);
 }

@@ -149,6 +149,38 @@ void notifications(const subject& which) {
   });
 }
 
+// Rank 0 begins as many puts as the transport accepts while rank 1 does not poll, and then the rest.
+void notifications_without_poll(const subject& which) {
+  require_one_sided(which);
+  run_ranks(which, {}, [](member& self) {
+    constexpr std::uint64_t puts = 20'000;
+    const memory mine = self->allocate(8 * puts), m = self->allocate(8 * puts);
+    const std::vector<region_key> keys = exchange_keys(self, mine);
+    self.barrier_polling();
+    std::vector<std::uint64_t> pending;
+    if (self->rank() == 0) {
+      fill(m.data, m.bytes, 6);
+      for (rg_status status = RG_OK; pending.size() < puts && status != RG_AGAIN;) { // until there is no room
+        const std::uint64_t k = pending.size();
+        std::uint64_t cookie = 0;
+        status = self->try_put({1, keys[1], 8 * k}, m, 8 * k, 8, k + 1, cookie);
+        if (status != RG_AGAIN) self->check(status, "put");
+        if (status == RG_OK) pending.push_back(cookie);
+      }
+      self->poll(0);
+    }
+    self.barrier();
+    if (self->rank() == 0)
+      for (std::uint64_t k = pending.size(); k < puts; ++k)
+        pending.push_back(self->put({1, keys[1], 8 * k}, m, 8 * k, 8, k + 1));
+    else
+      for (std::uint64_t k = 0; k < puts; ++k) require_notification(self->wait_for_notification(), k + 1, 8);
+    self->finish(pending);
+    if (self->rank() == 1) require(is_filled(mine.data, mine.bytes, 6), "puts of 8 bytes do not arrive unchanged");
+    expect_no_more(self);
+  });
+}
+
 // Rank 0 puts, then rank 2 gets the same bytes of rank 1, or rank 1 writes them itself.
 void get_after_put(const subject& which) {
   require_one_sided(which);
@@ -270,6 +302,9 @@ std::vector<test> one_sided_tests() {
       {"notifications",
        "hundreds of puts, gets and a message at once: each put notifies once, in order, after its bytes", notifications,
        false, true},
+      {"unpolled-notifications",
+       "puts of 8 bytes to a rank that does not poll wait or get RG_AGAIN; it then gets each notification",
+       notifications_without_poll, false, true},
       {"get-after-put", "a get reads what a completed put of any rank, or the owner, wrote before", get_after_put,
        false, true},
       {"one-sided-refusals", "ranges that leave the region and unknown keys fail with RG_E_OPERATION, without effect",
