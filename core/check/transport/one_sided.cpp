@@ -259,6 +259,44 @@ void refused_transfers(const subject& which) {
   });
 }
 
+// Rank 0 gives rank 1 up in the middle of puts and gets.
+void cancelled_owner(const subject& which) {
+  require_one_sided(which);
+  run_ranks(which, {.ranks = 3, .close = false}, [](member& self) {
+    constexpr std::uint64_t bytes = 4 * MiB;
+    const memory mine = self->allocate(bytes), m = self->allocate(bytes);
+    const std::vector<region_key> keys = exchange_keys(self, mine);
+    self.barrier_polling();
+    if (self->rank() == 0) {
+      std::vector<std::uint64_t> pending;
+      for (int i = 0; i < 8; ++i) {
+        pending.push_back(self->put({1, keys[1]}, m, 0, bytes));
+        pending.push_back(self->get({1, keys[1]}, mine, 0, bytes));
+      }
+      self->poll(0);
+      self->cancel(1);
+      for (const std::uint64_t c : pending) {
+        const rg_status s = self->wait(c).status;
+        require(s == RG_E_CANCELLED || s == RG_OK, // it may have completed before the cancel
+                fmt::format("a put or get with a cancelled peer ends with status {}; expected RG_E_CANCELLED", s));
+      }
+      std::uint64_t cookie = 0;
+      require(self->try_put({1, keys[1]}, m, 0, 8, 0, cookie) < 0,
+              "put() to a cancelled peer succeeds; expected an error");
+      require(self->try_get({1, keys[1]}, m, 0, 8, cookie) < 0,
+              "get() from a cancelled peer succeeds; expected an error");
+      if (!(self->caps().flags & RG_CAP_CANCEL_ALL)) {
+        fill(m.data, 1000, 8);
+        self->finish(self->put({2, keys[2]}, m, 0, 1000, 8));
+      }
+    } else if (self->rank() == 2 && !(self->caps().flags & RG_CAP_CANCEL_ALL)) {
+      require_notification(self->wait_for_notification(), 8, 1000);
+      require(is_filled(mine.data, 1000, 8), "after a cancel of another rank, a put does not arrive unchanged");
+    }
+    expect_no_more(self);
+  });
+}
+
 // Rank 2 puts and dies once the put has completed. Its peers learn of the put, and then their puts and gets fail.
 void killed_owner(const subject& which) {
   require_one_sided(which);
@@ -309,6 +347,8 @@ std::vector<test> one_sided_tests() {
        false, true},
       {"one-sided-refusals", "ranges that leave the region and unknown keys fail with RG_E_OPERATION, without effect",
        refused_transfers, false, true},
+      {"cancelled-owner", "cancel() ends puts and gets with that peer and refuses later ones; those with others go on",
+       cancelled_owner},
       {"killed-owner", "puts of a rank before its death arrive; puts to it and gets from it end with RG_E_PEER",
        killed_owner},
   };

@@ -26,6 +26,7 @@ one_sided::one_sided(station& home, peer& other)
       in_(other.control().ring<ring_consumer>(home.rank, home.lanes)) {}
 
 void one_sided::begin(const rg_one_sided_transfer& t, bool writes) {
+  other_.look();
   if (other_.is_lost())
     throw rg::error(other_.is_cancelled() ? RG_E_CANCELLED : RG_E_PEER, "shm: cannot put or get: " + other_.loss());
   if (!t.address && t.bytes > 0) throw rg::error(RG_E_OPERATION, "shm: a put or get has no local bytes");

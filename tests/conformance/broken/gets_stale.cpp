@@ -11,8 +11,8 @@ struct gets_stale : shm_transport {
   using shm_transport::shm_transport;
   rg_status get(const rg_one_sided_transfer& t) {
     const rg_status s = shm_transport::get(t);
-    const auto* key = static_cast<const std::byte*>(t.key);
-    pending_[t.cookie] = {static_cast<std::byte*>(t.address), {{key, key + key_bytes}, t.offset, t.bytes}};
+    pending_[t.cookie] = {static_cast<std::byte*>(t.address),
+                          {{static_cast<const char*>(t.key), key_bytes}, t.offset, t.bytes}};
     return s;
   }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -29,8 +29,8 @@ struct gets_stale : shm_transport {
   }
 
 private:
-  using range = std::tuple<std::vector<std::byte>, std::uint64_t, std::uint64_t>; // key, offset, bytes
-  std::map<std::uint64_t, std::pair<std::byte*, range>> pending_;                 // by cookie
+  using range = std::tuple<std::string, std::uint64_t, std::uint64_t>; // key, offset, bytes
+  std::map<std::uint64_t, std::pair<std::byte*, range>> pending_;      // by cookie
   std::map<range, std::vector<std::byte>> cache_;
 };
 

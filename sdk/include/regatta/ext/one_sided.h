@@ -19,7 +19,8 @@
  *                      later operations with the peer go on.
  *      RG_E_PEER       the peer is lost. Any of the bytes may have been written. Notifications that the peer sent before
  *                      are still reported.
- *      RG_E_CANCELLED  rg_transport.cancel(peer) ended it. Notifications from that peer are no longer reported. */
+ *      RG_E_CANCELLED  rg_transport.cancel(peer) ended it. Any of the bytes may have been written. Later puts and gets
+ *                      with the peer are refused with an error, and notifications from it may be lost. */
 #ifndef REGATTA_EXT_ONE_SIDED_H
 #define REGATTA_EXT_ONE_SIDED_H
 
