@@ -69,6 +69,25 @@ struct transport {
   }
 #elif WRONG == 8
   static void remove(rg_region) {} // not noexcept
+#else
+  static void add(rg_region, void*, std::uint64_t, const rg_memory&) {}
+  static void remove(rg_region) noexcept {}
+  static constexpr std::uint32_t key_bytes = 8;
+#if WRONG == 14
+  static void expose(rg_region) {}
+#else
+  static void expose(rg_region, void*) {}
+#endif
+#if WRONG == 15
+  static void put(const rg_one_sided_transfer&) {}
+#else
+  static rg_status put(const rg_one_sided_transfer&) {
+    return RG_OK;
+  }
+#endif
+  static rg_status get(const rg_one_sided_transfer&) {
+    return RG_OK;
+  }
 #endif
 };
 

@@ -135,8 +135,8 @@ void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
 }
 
 memory endpoint::allocate(std::uint64_t bytes) {
-  memory m{static_cast<rg_region>(allocated_.size() + 1), nullptr, bytes};
   const std::uint64_t room = (bytes + 63) / 64 * 64 + 64;
+  memory m{++last_region_, nullptr, bytes, room};
   auto where = rg::make_versioned<rg_memory>();
   where.place = RG_MEMORY_HOST;
   where.device = where.numa_node = where.dma_buf = -1;
@@ -155,6 +155,11 @@ memory endpoint::allocate(std::uint64_t bytes) {
   }
   allocated_.push_back(m);
   return m;
+}
+
+void endpoint::remove(const memory& m) {
+  if (regions_) regions_->remove(self_, m.region);
+  std::erase_if(allocated_, [&](const memory& other) { return other.region == m.region; });
 }
 
 rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
@@ -261,6 +266,85 @@ std::uint64_t endpoint::collective(const rg_collective& c, const memory& m) {
   return cookie;
 }
 
+endpoint::message endpoint::expose(const memory& m) {
+  const auto table = rg::copy_versioned(*extension<rg_one_sided>(RG_EXT_ONE_SIDED));
+  require(table.key_bytes >= 1 && table.key_bytes <= 1024, "rg_one_sided.key_bytes is not between 1 and 1024");
+  constexpr std::uint8_t guard = 0xa5;
+  message key(table.key_bytes + 64, guard);
+  check(table.expose(self_, m.region, key.data()), "expose of regatta.one_sided/1");
+  require(std::all_of(key.begin() + table.key_bytes, key.end(), [](std::uint8_t b) { return b == guard; }),
+          "expose() of regatta.one_sided/1 writes more than key_bytes bytes");
+  key.resize(table.key_bytes);
+  return key;
+}
+
+rg_one_sided_transfer endpoint::one_sided(const remote& there, const memory& m, std::uint64_t offset,
+                                          std::uint64_t bytes) {
+  require(offset <= m.bytes && bytes <= m.bytes - offset, "the test itself is wrong: it uses bytes outside its memory");
+  auto t = rg::make_versioned<rg_one_sided_transfer>();
+  t.peer = there.peer;
+  t.region = m.region;
+  t.address = m.data + offset;
+  t.bytes = bytes;
+  t.key = there.key.data();
+  t.offset = there.offset;
+  t.cookie = ++last_cookie_;
+  return t;
+}
+
+rg_status endpoint::try_put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                            std::uint64_t value, std::uint64_t& cookie) {
+  auto t = one_sided(to, m, offset, bytes);
+  t.notification = value;
+  cookie = t.cookie;
+  return rg::copy_versioned(*extension<rg_one_sided>(RG_EXT_ONE_SIDED)).put(self_, &t);
+}
+
+rg_status endpoint::try_get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                            std::uint64_t& cookie) {
+  const auto t = one_sided(from, m, offset, bytes);
+  cookie = t.cookie;
+  return rg::copy_versioned(*extension<rg_one_sided>(RG_EXT_ONE_SIDED)).get(self_, &t);
+}
+
+std::uint64_t endpoint::begin_one_sided(bool put, rg_one_sided_transfer t) {
+  const auto table = rg::copy_versioned(*extension<rg_one_sided>(RG_EXT_ONE_SIDED));
+  descriptions_[t.cookie] =
+      fmt::format("{} of {} bytes {} rank {}", put ? "put" : "get", t.bytes, put ? "to" : "from", t.peer);
+  rg_status s;
+  const std::uint64_t begin = rg::now_ns();
+  while ((s = put ? table.put(self_, &t) : table.get(self_, &t)) == RG_AGAIN) {
+    if (rg::now_ns() - begin > operation_timeout)
+      throw timed_out(
+          fmt::format("a {} returns RG_AGAIN for {} s", descriptions_[t.cookie], operation_timeout / second));
+    poll(second / 1000);
+  }
+  check(s, descriptions_[t.cookie]);
+  return t.cookie;
+}
+
+std::uint64_t endpoint::put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                            std::uint64_t value) {
+  auto t = one_sided(to, m, offset, bytes);
+  t.notification = value;
+  return begin_one_sided(true, t);
+}
+
+std::uint64_t endpoint::get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes) {
+  return begin_one_sided(false, one_sided(from, m, offset, bytes));
+}
+
+notification endpoint::wait_for_notification(std::uint64_t longest) {
+  for (std::uint64_t since = rg::now_ns(); notifications_.empty();) {
+    if (poll(second / 2) > 0) since = rg::now_ns();
+    if (rg::now_ns() - since > longest)
+      throw timed_out(fmt::format("the notification of a put does not come: no progress for {} s", longest / second));
+  }
+  const notification first = notifications_.front();
+  notifications_.pop_front();
+  return first;
+}
+
 std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   rg_completion out[7]; // small, so that some completions must wait for the next poll
   std::uint32_t count = 0;
@@ -273,6 +357,10 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   check(status, "poll");
   require(count <= std::size(out), "poll() returns more completions than its array holds");
   for (const rg_completion& c : std::span(out, count)) {
+    if (c.status == RG_NOTIFIED) {
+      notifications_.push_back({c.cookie, c.bytes});
+      continue;
+    }
     require(c.cookie >= 1 && c.cookie <= last_cookie_, "poll() reports a completion with a cookie of no operation");
     require(completions_.emplace(c.cookie, c).second, describe(c.cookie) + " completes twice");
   }

@@ -11,6 +11,7 @@
 #include <regatta/ext/authenticate.h>
 #include <regatta/ext/collectives.h>
 #include <regatta/ext/exchange.h>
+#include <regatta/ext/one_sided.h>
 #include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
@@ -34,7 +35,19 @@ struct memory {
   rg_region region;
   std::byte* data;
   std::uint64_t bytes;
+  std::uint64_t room = 0; // of the registered region, at least `bytes`
   float* floats() const { return reinterpret_cast<float*>(data); }
+};
+
+// Where a put writes or a get reads: `offset` bytes behind the start of the region of `peer` with this key.
+struct remote {
+  std::uint32_t peer;
+  const std::vector<std::uint8_t>& key; // from endpoint::expose() of the peer
+  std::uint64_t offset = 0;
+};
+// The end of a peer's put, as poll() reports it to the owner of the region.
+struct notification {
+  std::uint64_t value, bytes;
 };
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
@@ -91,6 +104,8 @@ public:
   // Returns memory that begins at a multiple of 64 bytes, with undefined contents. Valid until this object is
   // destroyed.
   memory allocate(std::uint64_t bytes);
+  // Removes the region, and with it the transport's own memory. Requires that no operation uses it.
+  void remove(const memory& m);
 
   // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
   // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
@@ -116,7 +131,24 @@ public:
   rg_status try_collective(rg_collective c, const memory& m, std::uint64_t& cookie);
   std::uint64_t collective(const rg_collective& c, const memory& m);
 
-  // Retries kept transfers, polls the transport once and keeps the completions. Returns their number, at most 7. Waits
+  // Put bytes [offset, offset + bytes) of `m` to `to`, or get them from `from`. Require RG_EXT_ONE_SIDED. expose() returns
+  // the key of `m`. try_put() and try_get() return every status and write the cookie. put() and get() poll while the
+  // status is RG_AGAIN, throw timed_out after `operation_timeout`, and return the cookie.
+  message expose(const memory& m);
+  rg_status try_put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes, std::uint64_t value,
+                    std::uint64_t& cookie);
+  rg_status try_get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint64_t& cookie);
+  std::uint64_t put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint64_t value = 0);
+  std::uint64_t get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes);
+  // Returns the next notification that poll() has seen and this function has not returned, and polls until there is one.
+  // Throws timed_out if for `longest` none comes.
+  notification wait_for_notification(std::uint64_t longest = operation_timeout);
+  // The notifications that wait_for_notification() has not returned.
+  std::size_t notifications() const { return notifications_.size(); }
+
+  // Retries kept transfers, polls the transport once and keeps completions and notifications. Returns their number, at most 7. Waits
   // up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion belongs to no
   // operation, or if an operation completes twice.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
@@ -145,6 +177,8 @@ private:
   void require_sound_caps();
   std::uint64_t begin(bool receive, const rg_transfer& t);
   void retry();
+  rg_one_sided_transfer one_sided(const remote& there, const memory& m, std::uint64_t offset, std::uint64_t bytes);
+  std::uint64_t begin_one_sided(bool put, rg_one_sided_transfer t);
   std::string describe(std::uint64_t cookie) const;
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t flags = 0, std::uint32_t wire = 0);
@@ -168,9 +202,11 @@ private:
   std::vector<memory> allocated_;
   std::vector<std::pair<void*, std::size_t>> mapped_;
   std::uint64_t last_cookie_ = 0;
+  rg_region last_region_ = 0;
   // Transfers that wait for room, by direction (true: receive), peer and lane.
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::deque<rg_transfer>> backlogs_;
   std::unordered_map<std::uint64_t, rg_completion> completions_;
+  std::deque<notification> notifications_;
   std::unordered_map<std::uint64_t, std::string> descriptions_; // of each operation by cookie, for messages
 };
 

@@ -78,6 +78,7 @@ std::vector<test> random_traffic_tests();   // transports: random traffic
 std::vector<test> polling_tests();          // transports: poll, wake, counters
 std::vector<test> failure_tests();          // transports: errors and dead peers
 std::vector<test> collective_tests();       // transports: extensions
+std::vector<test> one_sided_tests();        // transports: put and get
 std::vector<test> leak_tests();             // transports: resources that stay after the ranks
 std::vector<test> unconnected_tests();      // transports that connect no ranks
 std::vector<test> model_tests();            // models and executors

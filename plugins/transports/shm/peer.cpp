@@ -124,7 +124,7 @@ bool peer::retire_sends(lane& l) {
     end_send(l, op.is_eager || !op.last ? op.status : outcome_of(op.last));
     moved = true;
   }
-  while (lost_ && !l.sends.empty() && !reads_our_heap()) {
+  while (lost_ && !l.sends.empty() && !accesses_our_heap()) {
     end_send(l, RG_E_PEER);
     moved = true;
   }
@@ -243,14 +243,8 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
       end_receive(l, RG_E_PEER);
       return 0;
     }
-    their_link_.peer.reading.store(1);
-    const bool may_read = their_link_.owner.closed.load() != closing::cancelled;
     bytes = std::min(op.total - op.moved, unit_bytes);
-    if (may_read) take(op, memory_.base() + offset + op.moved, bytes);
-    their_link_.peer.reading.store(0);
-    if (their_link_.owner.closed.load() == closing::cancelled) wake(); // the owner waits for the read to end
-    if (!may_read) {
-      lose("cancelled its operations with this rank");
+    if (!access_heap([&] { take(op, memory_.base() + offset + op.moved, bytes); })) {
       end_receive(l, RG_E_PEER);
       return 0;
     }
@@ -292,7 +286,7 @@ bool peer::progress(std::uint32_t lane_number) {
   lane& l = lanes_[lane_number];
   bool moved = false;
   if (cancelled_) {
-    if (l.sends.empty() || reads_our_heap()) return false;
+    if (l.sends.empty() || accesses_our_heap()) return false;
     while (!l.sends.empty()) end_send(l, RG_E_CANCELLED);
     return true;
   }
@@ -326,7 +320,6 @@ void peer::report_loss(rg_status status) const {
   home_.report(status, "shm: " + loss());
 }
 
-// The peer broke the protocol: ignores all it sends from now on, and bars it from this rank's heap.
 void peer::distrust(const char* how) {
   distrusted_ = true;
   own_link_.owner.closed.store(closing::cancelled);

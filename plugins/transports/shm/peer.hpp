@@ -59,6 +59,7 @@ struct station {
   fifo<rg_completion> completions;
   rg_counters counters{};
   std::uint64_t eager_messages = 0, direct_messages = 0; // sent; direct: the receiver reads them in this rank's heap
+  std::uint64_t exposures = 0;                           // made so far (one_sided.hpp)
   std::uint64_t receives_posted = 0, receives_ended = 0; // over all peers and lanes
 };
 
@@ -104,13 +105,33 @@ public:
     if (control_.header().sleep.wake()) ::send(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
+  // [loop] Calls `access`, which reads or writes at most unit_bytes bytes of the peer's heap, unless the peer has cancelled
+  // this rank: is_lost() then holds. Returns whether it called it.
+  template <class F> bool access_heap(F&& access) {
+    their_link_.peer.accessing.store(1);
+    const bool may_access = their_link_.owner.closed.load() != closing::cancelled;
+    if (may_access) access();
+    their_link_.peer.accessing.store(0);
+    if (their_link_.owner.closed.load() == closing::cancelled) wake(); // the owner waits for the access to end
+    if (!may_access) lose("cancelled its operations with this rank");
+    return may_access;
+  }
+  // [loop] The peer broke the protocol, as `how` says: ignores all it sends from now on, and bars it from this rank's
+  // heap.
+  void distrust(const char* how);
+  // [loop] Tells the engine how the peer was lost, as the reason of `status`.
+  void report_loss(rg_status status) const;
+
   std::uint32_t rank() const noexcept { return rank_; }
-  bool is_lost() const noexcept { return lost_; } // also after cancel()
+  bool is_lost() const noexcept { return lost_; }           // also after cancel()
+  bool is_cancelled() const noexcept { return cancelled_; } // by cancel()
+  bool is_distrusted() const noexcept { return distrusted_; }
   // Says how the peer was lost: "rank 3 died". Requires is_lost().
   std::string loss() const { return "rank " + std::to_string(rank_) + " " + how_lost_; }
   bool is_gone() const noexcept { return gone_; } // its process or instance has ended: it touches no memory
   int socket() const noexcept { return socket_.get(); }
   const mapping& memory() const noexcept { return memory_; } // the peer's heap
+  const control_area& control() const noexcept { return control_; }
 
 private:
   struct outgoing {
@@ -158,9 +179,7 @@ private:
   void pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept;
   void end_receive(lane& l, rg_status status);
   void lose(const char* how);
-  void distrust(const char* how);
-  void report_loss(rg_status status) const;
-  bool reads_our_heap() const noexcept { return !gone_ && own_link_.peer.reading.load() != 0; }
+  bool accesses_our_heap() const noexcept { return !gone_ && own_link_.peer.accessing.load() != 0; }
 
   station& home_;
   const std::uint32_t rank_;

@@ -4,10 +4,11 @@
 // control memory.
 //
 // A record is a header of 32 bytes, optionally followed by payload, rounded up to whole cache lines. So a message of a
-// few bytes crosses in one line, whose first word signals its arrival. There are three kinds:
+// few bytes crosses in one line, whose first word signals its arrival. There are four kinds:
 //
 //   part    the payload follows the header (or a chunk of it, for messages that neither fit nor lie in the heap)
 //   direct  the payload lies in the producer's heap at `offset`, where the consumer reads it
+//   notice  no payload: a put of `total` bytes has arrived, with the notification `offset` (one_sided.hpp)
 //   skip    no payload; fills the ring up to its end, because records are contiguous
 //
 // Why no locks are needed: positions only grow. The producer writes header and payload, makes sure that the `ready`
@@ -31,13 +32,13 @@
 
 namespace shm {
 
-enum class record_kind : std::uint32_t { part = 1, direct = 2, skip = 3 };
+enum class record_kind : std::uint32_t { part = 1, direct = 2, skip = 3, notice = 4 };
 
 struct record {
   std::atomic<std::uint64_t> ready; // position + 1 once the record can be read
   std::uint64_t total;              // bytes of the whole message
   union {
-    std::uint64_t offset; // direct: offset in the producer's heap
+    std::uint64_t offset; // direct: offset in the producer's heap; notice: the notification
     std::uint64_t waits;  // part: 1 if the send completes only when its last record is passed, 0 if it was eager
   };
   std::uint32_t bytes;              // part: bytes of payload behind this header

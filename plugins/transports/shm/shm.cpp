@@ -7,6 +7,7 @@
 //   handshake.hpp    how ranks connect, authenticate, and exchange memfds
 //   control.hpp      shared state besides the heap: rings of records (ring.hpp), sleeping (wake.hpp, doorbell.hpp)
 //   peer.hpp         messages, which the receiver reads in the sender's memory
+//   one_sided.hpp    puts and gets, which the caller copies to or from the peer's memory
 //   collectives.hpp  collectives, directly in all members' memory
 //
 // This file is the transport that connects these parts, and poll().
@@ -15,6 +16,7 @@
 #include "collectives.hpp"
 #include "doorbell.hpp"
 #include "handshake.hpp"
+#include "one_sided.hpp"
 
 #include <regatta/clock.hpp>
 #include <regatta/transport.hpp>
@@ -110,6 +112,7 @@ public:
     }
     for (auto& p : home_.peers)
       if (p) connected_.push_back(p.get());
+    for (peer* p : connected_) one_sided_.emplace_back(home_, *p);
     rendezvous_.reset();
   }
 
@@ -193,15 +196,30 @@ public:
   void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory) {
     if (memory.place != RG_MEMORY_HOST) return nullptr;
     void* address = home_.memory.allocate(bytes);
-    regions_.emplace(region, address);
+    regions_[region] = {address, bytes, std::nullopt};
     return address;
   }
   void remove(rg_region region) noexcept {
     const auto it = regions_.find(region);
     if (it == regions_.end()) return;
-    home_.memory.free(it->second);
+    if (it->second.key) withdraw(home_, *it->second.key);
+    home_.memory.free(it->second.address);
     regions_.erase(it);
   }
+
+  static constexpr std::uint32_t key_bytes = sizeof(region_key);
+  void expose(rg_region region, void* key) {
+    const auto it = regions_.find(region);
+    if (it == regions_.end())
+      throw rg::error(RG_E_OPERATION, "shm: peers reach regions that this transport allocated; region " +
+                                          std::to_string(region) + " is none of them");
+    allocation& a = it->second;
+    if (!a.key) a.key = shm::expose(home_, home_.memory.offset_of(a.address), a.bytes);
+    std::memcpy(key, &*a.key, sizeof *a.key);
+    uses_one_sided_ = true;
+  }
+  rg_status put(const rg_one_sided_transfer& t) { return begin(t, true); }
+  rg_status get(const rg_one_sided_transfer& t) { return begin(t, false); }
 
   std::uint32_t split(std::span<const std::uint32_t> members) {
     groups_.push_back(std::make_unique<group>(home_, members, timeout_ns_));
@@ -239,6 +257,23 @@ public:
   }
 
 private:
+  struct allocation {
+    void* address;
+    std::uint64_t bytes;
+    std::optional<region_key> key; // if it was exposed
+  };
+
+  rg_status begin(const rg_one_sided_transfer& t, bool writes) {
+    for (std::size_t i = 0; i < connected_.size(); ++i) {
+      if (connected_[i]->rank() != t.peer) continue;
+      uses_one_sided_ = true;
+      one_sided_[i].begin(t, writes);
+      return RG_OK;
+    }
+    throw rg::error(RG_E_OPERATION, "shm: rank " + std::to_string(home_.rank) + " cannot put to or get from rank " +
+                                        std::to_string(t.peer) + ": they are not connected");
+  }
+
   struct destination {
     peer* other;
     std::uint64_t bytes;
@@ -260,11 +295,16 @@ private:
     for (peer* p : connected_) p->look();
     bool moved = progress_lane(0);
     for (auto& g : groups_) moved |= g->progress();
+    for (std::size_t i = 0; uses_one_sided_ && i < one_sided_.size(); ++i) {
+      if (!one_sided_[i].progress()) continue;
+      moved = true;
+      progress_lane(0); // it waits for at most one unit of work
+    }
     for (std::uint32_t lane = 1; lane < home_.lanes; ++lane) {
       for (peer* p : connected_) {
         if (!p->progress(lane)) continue;
         moved = true;
-        progress_lane(0); // lane 0 waits for at most one unit of work
+        progress_lane(0);
       }
     }
     return moved;
@@ -319,7 +359,9 @@ private:
   std::optional<rendezvous> rendezvous_; // from listen() to connect()
   std::vector<peer*> connected_;         // the peers in home_.peers that are not null
   std::vector<std::unique_ptr<group>> groups_;
-  std::map<rg_region, void*> regions_;
+  std::vector<one_sided> one_sided_; // for each of connected_
+  bool uses_one_sided_ = false;      // this rank has exposed a region, or begun a put or get
+  std::map<rg_region, allocation> regions_;
   std::vector<pollfd> sockets_;
   std::uint64_t sleeps_ = 0; // of poll()
   std::array<rg_counter, 3> own_counters_{};

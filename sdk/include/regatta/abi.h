@@ -29,6 +29,7 @@
  *      regatta.compressor/1      ext/compressor.h      a strategy's component: what its compression promises
  *      regatta.launcher/1        ext/launcher.h        a transport's component: runs in a launcher's processes only
  *      regatta.regions/1         ext/regions.h         a transport's instance: registered memory
+ *      regatta.one_sided/1       ext/one_sided.h       a transport's instance: put and get in peers' memory
  *      regatta.collectives/1     ext/collectives.h     a transport's instance: collectives of its own
  *      regatta.cancel/1          ext/cancel.h          a transport's instance: ends one operation
  *      regatta.counters/1        ext/counters.h        a transport's instance: counters of its own

@@ -26,6 +26,11 @@
 //     void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory);
 //     void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
 //     void remove(rg_region region) noexcept;
+//     // regatta.one_sided/1: all four or none of them; requires allocate or add
+//     static constexpr std::uint32_t key_bytes = 16;
+//     void expose(rg_region region, void* key);               // [main] writes key_bytes bytes to `key`
+//     rg_status put(const rg_one_sided_transfer& t);          // [loop] RG_OK: accepted; RG_AGAIN: no room now
+//     rg_status get(const rg_one_sided_transfer& t);          // [loop] as put
 //     // regatta.collectives/1: all three or none of them
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] returns the group
 //     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept; // [any]
@@ -44,6 +49,7 @@
 #include <regatta/ext/collectives.h>
 #include <regatta/ext/counters.h>
 #include <regatta/ext/exchange.h>
+#include <regatta/ext/one_sided.h>
 #include <regatta/ext/regions.h>
 #include <regatta/ext/wait.h>
 #include <regatta/members.hpp>
@@ -88,6 +94,7 @@ RG_MEMBER_NAME(own_counters)
 RG_MEMBER_NAME(cancel_operation)
 RG_MEMBER_NAME(allocate)
 RG_MEMBER_NAME(remove)
+RG_MEMBER_NAME(expose)
 RG_MEMBER_NAME(split)
 RG_MEMBER_NAME(offers)
 RG_MEMBER_NAME(begin)
@@ -168,6 +175,22 @@ concept has_remove = requires(T t, rg_region r) {
   noexcept;
 };
 template <class T>
+concept has_expose = requires(T t, rg_region r, void* key) {
+  t.expose(r, key);
+};
+template <class T>
+concept has_put = requires(T t, const rg_one_sided_transfer& x) {
+  { t.put(x) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_get = requires(T t, const rg_one_sided_transfer& x) {
+  { t.get(x) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_key_bytes = requires {
+  requires(T::key_bytes >= 1 && T::key_bytes <= 1024);
+};
+template <class T>
 concept has_split = requires(T t, std::span<const std::uint32_t> members) {
   { t.split(members) } -> std::same_as<std::uint32_t>;
 };
@@ -216,6 +239,11 @@ template <class T> constexpr bool check() {
   static_assert(has_counters<T>, "a transport needs: rg_counters counters()");
   static_assert(has_remove<T> || !(has_allocate<T> || has_add<T>),
                 "a transport with allocate() or add() needs: void remove(rg_region) noexcept");
+  static_assert(has_put<T> == has_get<T> && has_put<T> == has_expose<T> && has_put<T> == has_key_bytes<T>,
+                "put and get need all of: static constexpr std::uint32_t key_bytes (1 to 1024), void expose(rg_region, "
+                "void* key), rg_status put(const rg_one_sided_transfer&), rg_status get(const rg_one_sided_transfer&)");
+  static_assert(has_allocate<T> || has_add<T> || !has_expose<T>,
+                "a transport with expose() needs regions: allocate() or add()");
   static_assert(has_split<T> == has_begin<T> && has_split<T> == has_offers<T>,
                 "collectives need all of: std::uint32_t split(std::span<const std::uint32_t>), bool "
                 "offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const "
@@ -228,6 +256,7 @@ template <class T> constexpr bool check() {
   RG_OPTIONAL_MEMBER(T, add, has_add<T>,
                      "void add(rg_region, void* address, std::uint64_t bytes, const rg_memory& memory)");
   RG_OPTIONAL_MEMBER(T, remove, has_remove<T>, "void remove(rg_region) noexcept");
+  RG_OPTIONAL_MEMBER(T, expose, has_expose<T>, "void expose(rg_region region, void* key)");
   RG_OPTIONAL_MEMBER(T, split, has_split<T>, "std::uint32_t split(std::span<const std::uint32_t> members)");
   RG_OPTIONAL_MEMBER(T, offers, has_offers<T>,
                      "bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) "
@@ -318,6 +347,22 @@ template <class T> struct entry {
   }
   static void remove(void* self, rg_region region) noexcept { of(self).transport.remove(region); }
 
+  static rg_status expose(void* self, rg_region region, void* key) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.expose(region, key); });
+  }
+  static rg_status put(void* self, const rg_one_sided_transfer* transfer) noexcept {
+    return fence(of(self).host, [&] {
+      const versioned_view<rg_one_sided_transfer> view(transfer);
+      return of(self).transport.put(*view);
+    });
+  }
+  static rg_status get(void* self, const rg_one_sided_transfer* transfer) noexcept {
+    return fence(of(self).host, [&] {
+      const versioned_view<rg_one_sided_transfer> view(transfer);
+      return of(self).transport.get(*view);
+    });
+  }
+
   static rg_status split(void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) noexcept {
     return fence(of(self).host, [&] { *group = of(self).transport.split(std::span(members, count)); });
   }
@@ -346,6 +391,17 @@ template <class T> constexpr rg_regions make_regions() {
   if constexpr (has_add<T>) r.add = &entry<T>::add;
   if constexpr (has_remove<T>) r.remove = &entry<T>::remove;
   return r;
+}
+template <class T> constexpr rg_one_sided make_one_sided() {
+  rg_one_sided o{};
+  o.struct_size = sizeof o;
+  if constexpr (has_put<T>) {
+    o.key_bytes = T::key_bytes;
+    o.expose = &entry<T>::expose;
+    o.put = &entry<T>::put;
+    o.get = &entry<T>::get;
+  }
+  return o;
 }
 template <class T> constexpr rg_collectives make_collectives() {
   rg_collectives c{};
@@ -396,6 +452,7 @@ template <class T> constexpr rg_transport make_functions() {
 }
 
 template <class T> inline constexpr rg_regions regions = make_regions<T>();
+template <class T> inline constexpr rg_one_sided one_sided = make_one_sided<T>();
 template <class T> inline constexpr rg_collectives collectives = make_collectives<T>();
 template <class T> inline constexpr rg_wait wait = make_wait<T>();
 template <class T> inline constexpr rg_own_counters counter_table = make_own_counters<T>();
@@ -405,6 +462,8 @@ template <class T> inline constexpr rg_transport functions = make_functions<T>()
 template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
   if constexpr (has_allocate<T> || has_add<T>)
     if (std::strcmp(id, RG_EXT_REGIONS) == 0) return &regions<T>;
+  if constexpr (has_put<T>)
+    if (std::strcmp(id, RG_EXT_ONE_SIDED) == 0) return &one_sided<T>;
   if constexpr (has_split<T>)
     if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
   if constexpr (has_arm<T>)

@@ -34,6 +34,7 @@ enum {
   RG_DONE = 1,      /* only of rg_strategy_host.submit(): the operation has ended, and no completion follows */
   RG_AGAIN = 2,     /* not now; of a transport's send, recv or collective: no room, the engine queues and retries it */
   RG_TIMEOUT = 3,   /* only of a transport's close(): the deadline passed; the run fails */
+  RG_NOTIFIED = 4,  /* only in a completion of a transport: a peer's put has arrived (ext/one_sided.h) */
   RG_E_CONFIG = -1, /* the experiment cannot run as configured; its file has to change: exit code 2 */
   RG_E_OPERATION = -2,   /* this operation failed; the instance remains usable */
   RG_E_PEER = -3,        /* a peer is gone or broke the protocol; exchanges with other peers can go on */
@@ -191,10 +192,10 @@ typedef uint64_t rg_fence;
  * changes. */
 typedef struct rg_completion {
   uint64_t cookie;
-  rg_status status;     /* RG_OK or an error (RG_E_*) */
+  rg_status status;     /* RG_OK, an error (RG_E_*), or RG_NOTIFIED: then no operation of this rank has ended */
   int32_t vendor_error; /* of a transport, with an error: its library's own code, for the message; 0: none */
   /* Of a receive: bytes of payload received, counted in the type that they have in memory. Of RG_OP_SELECT: bytes of
-   * the values that were found. Else without meaning. */
+   * the values that were found. With RG_NOTIFIED: bytes of the put. Else without meaning. */
   uint64_t bytes;
   rg_fence fence; /* on devices: the bytes are in place once this fence has passed */
   /* Of a transport: when the operation ended, on the clock CLOCK_MONOTONIC, as its hardware or its own thread saw it;
