@@ -219,7 +219,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
 // One process times kernels before any rank starts, so that all runs with the same shapes use the same kernels.
 std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
-  const std::string key = kernels_key(c);
+  const std::string key = kernels_key(c, facts_.of(c).plan.flags & RG_PLAN_ROW_MAJOR);
   if (const auto known = records_.kernel_choices(key)) return *known;
   const prepared_run run = prepare_tuning(facts_, c);
   progress_.phase = "timing kernels";

@@ -211,11 +211,11 @@ std::string baseline_key(const case_config& c) {
   return j.dump();
 }
 
-std::string kernels_key(const case_config& c) {
+std::string kernels_key(const case_config& c, bool row_major) {
   const nlohmann::json j = to_json(c);
   const std::int64_t workers = c.train.scaling == "strong" ? c.cluster.workers : 1;
   return nlohmann::json{j.at("model"),     c.train.batch,  workers,          c.train.batch_unit, c.train.accumulate,
-                        c.train.precision, c.train.device, c.train.executor, c.cluster.threads}
+                        c.train.precision, c.train.device, c.train.executor, c.cluster.threads,  row_major}
       .dump();
 }
 

@@ -53,8 +53,9 @@ std::vector<case_config> runs_of(const case_config& c);
 // and the cluster's workers, servers, hosts and straggler.
 std::string baseline_key(const case_config& c);
 // Returns a text that is equal for cases that use the same kernels: same model, batch of a worker, micro-batches,
-// precision, device and threads.
-std::string kernels_key(const case_config& c);
+// precision, device and threads. `row_major`: the case's strategy has RG_PLAN_ROW_MAJOR; kernels of another layout of
+// weights do not fit.
+std::string kernels_key(const case_config& c, bool row_major);
 
 // Sets how long the ranks of a plan may make no progress, from the value of measure.timeout: a time such as "20s";
 // "none": for ever, for debuggers; any other text, such as "auto", leaves the plan's limits. Does not check the text.

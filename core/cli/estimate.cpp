@@ -270,7 +270,7 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
       }
       const bool graph = answers.plugins().described(kind::model, c.model.id).is_graph;
       if (c.train.kernels == "timed" && graph)
-        share(i, kernels_key(c), "kernel timing", baseline_of(c), 1,
+        share(i, kernels_key(c, facts.plan.flags & RG_PLAN_ROW_MAJOR), "kernel timing", baseline_of(c), 1,
               [&] { return estimate_timing(c, facts, machine); });
       out.total += entry.time;
     } catch (const failure& f) {

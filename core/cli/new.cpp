@@ -21,14 +21,26 @@ namespace fs = std::filesystem;
 
 // The name is an id and, in CMake, a target beside the predefined ones.
 void require_identifier(const std::string& name) {
-  constexpr std::array taken{"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"};
+  constexpr std::array taken{
+      // targets of CMake
+      "all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test",
+      // namespaces, and words of C++
+      "rg", "regatta", "std", "main", "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool",
+      "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const",
+      "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype",
+      "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false",
+      "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
+      "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+      "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+      "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned",
+      "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
   const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const bool right = !name.empty() && name.size() <= 64 && letter(name[0]) &&
                      std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
   if (!right || std::ranges::count(taken, std::string_view(name)))
     throw failure(exit_code::usage,
                   fmt::format("regatta: new: expected a NAME of lower-case letters, digits and '_' that begins with a "
-                              "letter and is no target of CMake's, got \"{}\"",
+                              "letter and is no word of C++ or target of CMake's, got \"{}\"",
                               one_line(name)));
 }
 
@@ -42,8 +54,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 int new_verb(const std::string& what, const std::string& name) {
   require_identifier(name);
-  const fs::path prefix = (built_in_folder() / "../..").lexically_normal(),
-                 templates = prefix / "share/regatta/templates" / what;
+  const fs::path prefix = (built_in_folder() / "../..").lexically_normal().parent_path(), // ends with a slash before
+      templates = prefix / "share/regatta/templates" / what;
   const std::string placeholder = "my_" + what;
   std::error_code error;
   if (!fs::is_directory(templates, error))

@@ -110,9 +110,9 @@ bool strategy_host::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
     timeout_ns = std::min(timeout_ns, at > t ? at - t : 0);
   }
   transfers_.poll(timeout_ns, spin_ns, completions_);
-  timers_.complete_due([this] { return now(); }, completions_);
+  rg_status run = timers_.complete_due([this] { return now(); }, completions_);
   if (!device_operations_.empty()) complete_device_operations();
-  const rg_status run = functions_.empty() ? rg_status{RG_OK} : functions_.take_ended(completions_);
+  if (!functions_.empty()) run = functions_.take_ended(completions_);
   if (!completions_.empty()) {
     moved = true;
     delivering_.swap(completions_); // operations that the strategy submits now end in the next round

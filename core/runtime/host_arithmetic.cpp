@@ -98,16 +98,17 @@ rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double 
   return compute(op, target, w, bytes_of(target) * 2);
 }
 
-// Completes arithmetic that takes long: a device has enqueued it; the host computes `f` off the loop, and under a virtual
-// clock at once.
+// Completes arithmetic that takes long: the host computes `f` off the loop, one function after the other, and under a
+// virtual clock when its declared time is over, so that results show who did not wait for it.
 rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
-  if (regions_.ghosts()) return complete_work(op, cost);
-  if (!(setup_.transport.caps.flags & RG_CAP_VIRTUAL)) {
+  if (setup_.transport.caps.flags & RG_CAP_VIRTUAL) {
+    functions_end_ = std::max(functions_end_, now()) + virtual_ns(cost);
+    if (regions_.ghosts()) f = {};
+    timers_.add(functions_end_, op.cookie, 0, std::move(f));
+  } else {
     functions_.add(op.cookie, std::move(f));
-    return RG_OK;
   }
-  const rg_status s = f();
-  return s < 0 ? s : complete_work(op, cost);
+  return RG_OK;
 }
 
 rg_status strategy_host::run(const rg_op_run& o) {

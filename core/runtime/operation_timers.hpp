@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include <regatta/abi.h>
@@ -14,17 +15,26 @@ namespace regatta {
 // Operations that complete at a given time, in the order of their times. All times are in ns of one clock. [loop]
 class operation_timers {
 public:
-  // Completes operation `cookie` at time `at` with `bytes`; of two with one time, the first that was added first.
-  void add(std::uint64_t at, std::uint64_t cookie, std::uint64_t bytes) { timers_.push({at, order_++, cookie, bytes}); }
-  // Appends the completions that are due at time now(), which is read again for each.
-  template <class Clock> void complete_due(const Clock& now, std::vector<rg_completion>& out) {
+  // Completes operation `cookie` at time `at` with `bytes`, and with the status of function `f`, which is called then; of
+  // two with one time, the first that was added first.
+  void add(std::uint64_t at, std::uint64_t cookie, std::uint64_t bytes, std::function<rg_status()> f = {}) {
+    timers_.push({at, order_++, cookie, bytes, std::move(f)});
+  }
+  // Appends the completions that are due at time now(), which is read again for each. Returns the first error among them;
+  // RG_OK: there is none.
+  template <class Clock> rg_status complete_due(const Clock& now, std::vector<rg_completion>& out) {
+    rg_status first = RG_OK;
     while (!timers_.empty() && timers_.top().at <= now()) {
-      rg_completion c{};
-      c.cookie = timers_.top().cookie;
-      c.bytes = timers_.top().bytes;
+      const timer due = timers_.top();
       timers_.pop();
+      rg_completion c{};
+      c.cookie = due.cookie;
+      c.bytes = due.bytes;
+      if (due.run) c.status = due.run();
+      if (first >= 0) first = c.status;
       out.push_back(c);
     }
+    return first;
   }
   bool empty() const { return timers_.empty(); }
   // Returns the time of the first; UINT64_MAX: there is none.
@@ -33,6 +43,7 @@ public:
 private:
   struct timer {
     std::uint64_t at, order, cookie, bytes;
+    std::function<rg_status()> run; // empty: none
     bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
   std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;

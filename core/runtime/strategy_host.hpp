@@ -286,6 +286,7 @@ private:
   std::array<bool, 6> running_{}; // by activity
   std::exception_ptr failure_;    // the first one
   operation_timers timers_;
+  std::uint64_t functions_end_ = 0; // when the last function ends, under a virtual clock
   device_operations device_operations_;
   function_thread functions_;
   std::vector<rg_completion> completions_, delivering_;

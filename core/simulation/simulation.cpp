@@ -304,7 +304,9 @@ private:
     if (!setup_.ghosts) {
       const auto w = strategy_->weights(), g = strategy_->gradients();
       for (std::uint64_t i = s.first; i < w.size(); ++i)
-        if (w[i] != seen_[i])
+        if (std::isnan(w[i]) && std::isnan(seen_[i]))
+          throw std::runtime_error(fmt::format("rank {} step {}: weight {} is not a number", rank_, step_, i));
+        else if (w[i] != seen_[i])
           throw std::runtime_error(
               fmt::format("rank {} step {}: weight {} changed while the step still reads it", rank_, step_, i));
       for (std::uint64_t i = s.first; i < s.first + s.count; ++i)

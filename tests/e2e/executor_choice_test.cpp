@@ -100,3 +100,28 @@ TEST_CASE("bf16 is refused on a CPU that can only emulate it, and where it canno
   CHECK(refused("--set train.emulate=true").find("this CPU cannot emulate bf16: that takes AVX-512") !=
         std::string::npos);
 }
+
+// The last convolutions of vgg16 have 2 x 2 pixels: the fastest kernel for them needs another layout of weights.
+TEST_CASE("kernels are timed for the layout of weights that a strategy asks for, and for its baseline's") {
+  const temporary_folder s;
+  const std::string vgg = R"(
+[model]
+plugin = "vgg16"
+width = 16
+[train]
+batch = 8
+kernels = "timed"
+[cluster]
+workers = 2
+[strategy]
+plugin = "powersgd"
+[measure]
+warmup = 0
+steps = 1
+repeats = 1
+)";
+  for (int run = 0; run < 2; ++run) // the second one finds what the first one has timed
+    CHECK(results(s, vgg, "--plugin-path " REGATTA_EXAMPLE_PLUGINS, "XDG_CACHE_HOME=" + (s.path / "cache").string())
+              .at(0)
+              .at("replicas_identical") == true);
+}

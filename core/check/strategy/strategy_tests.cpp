@@ -107,16 +107,21 @@ void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) 
         }
 }
 
+// Throws failed unless all workers have the same weights at the end.
+void expect_same_end(const simulation_setup& x, const simulation_result& r) {
+  for (std::size_t w = 1; w < r.weights.size(); ++w)
+    for (std::size_t i = 0; i < r.weights[w].size(); ++i)
+      require(r.weights[w][i] == r.weights[0][i], fmt::format("{}weight {} is {} on worker 0 and {} on worker {}",
+                                                              title(x), i, r.weights[0][i], r.weights[w][i], w));
+}
+
 // Throws failed unless all workers had the same weights in every step, and have them at the end.
 void expect_identical(const simulation_setup& x, const simulation_result& r) {
   for (std::size_t w = 1; w < r.checksums.size(); ++w)
     for (std::size_t step = 0; step < r.checksums[w].size(); ++step)
       require(r.checksums[w][step] == r.checksums[0][step],
               fmt::format("{}step {} begins with other weights on worker {} than on worker 0", title(x), step, w));
-  for (std::size_t w = 1; w < r.weights.size(); ++w)
-    for (std::size_t i = 0; i < r.weights[w].size(); ++i)
-      require(r.weights[w][i] == r.weights[0][i], fmt::format("{}weight {} is {} on worker 0 and {} on worker {}",
-                                                              title(x), i, r.weights[0][i], r.weights[w][i], w));
+  expect_same_end(x, r);
 }
 
 // Returns true if the values are equal up to the rounding of fp32 in a few steps with gradients of about 1.
@@ -165,6 +170,8 @@ void drains(const subject& s) {
 }
 
 void replicas(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_AGREES)
+    return for_all(s, [&](simulation_setup& x) { expect_same_end(x, run_simulation(s, x)); });
   need_synchronous(s, false);
   for_all(s, [&](simulation_setup& x) { expect_identical(x, run_simulation(s, x)); });
 }
@@ -560,7 +567,8 @@ std::vector<test> strategy_tests() {
   return {
       {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
       {"drain", "runs of 1 to 7 workers and 1 to 3 servers end, and no operation is pending then", drains},
-      {"replicas", "all workers have bit-identical weights in every step and at the end", replicas},
+      {"replicas",
+       "all workers have bit-identical weights in every step and at the end; with RG_PLAN_AGREES at the end", replicas},
       {"serial", "the weights equal those of one worker that has all gradients", serial},
       {"clip", "the same if updates wait for the norm of all gradients", clipped},
       {"buckets", "the same with weights of more than one bucket", many_buckets},

@@ -60,6 +60,7 @@ inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) 
   // Elements from one row of op(a) to the next, and from one column to the next.
   const std::size_t a_down = a_across ? 1 : what.a_row, a_right = a_across ? what.a_row : 1;
   constexpr std::size_t block_rows = 8, block_columns = 512; // of c: 16 KiB
+  constexpr std::size_t few = 16;                            // rows of op(b)
   for (std::size_t i0 = 0; i0 < m; i0 += block_rows)
     for (std::size_t j0 = 0; j0 < n; j0 += block_columns) {
       const std::size_t i1 = std::min(m, i0 + block_rows), j1 = std::min(n, j0 + block_columns);
@@ -68,7 +69,19 @@ inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) 
           float& x = c[i * what.c_row + j];
           x = beta == 0 ? 0 : beta * x;
         }
-      if (what.flags & RG_GEMM_B) {
+      if (const bool b_across = what.flags & RG_GEMM_B; b_across && k <= few) {
+        // Too short for a sum of parts: the block of op(b) is copied to rows.
+        std::array<float, few * block_columns> rows;
+        for (std::size_t j = j0; j < j1; ++j)
+          for (std::size_t l = 0; l < k; ++l) rows[l * block_columns + j - j0] = b[j * what.b_row + l];
+        for (std::size_t l = 0; l < k; ++l)
+          for (std::size_t i = i0; i < i1; ++i) {
+            const float factor = alpha * a[i * a_down + l * a_right];
+            const float* const from = rows.data() + l * block_columns;
+            float* const to = c + i * what.c_row + j0;
+            for (std::size_t j = 0; j < j1 - j0; ++j) to[j] += factor * from[j];
+          }
+      } else if (b_across) {
         for (std::size_t j = j0; j < j1; ++j)
           for (std::size_t i = i0; i < i1; ++i)
             c[i * what.c_row + j] += alpha * detail::dot(a + i * a_down, a_right, b + j * what.b_row, k);

@@ -69,7 +69,7 @@ std::unique_ptr<convolution_kernel> convolution::choose_kernel(const preparation
       std::to_string(shape_.outputs) + ' ' + std::to_string(shape_.height) + ' ' + std::to_string(shape_.width) + ' ' +
       std::to_string(shape_.kernel) + ' ' + std::to_string(shape_.stride) + ' ' + std::to_string(shape_.padding) + ' ' +
       std::to_string(shape_.plain_input) + ' ' + std::to_string(shape_.bias) + " batch " + std::to_string(batch) +
-      (shape_.half ? " bf16" : " fp32");
+      (shape_.half ? " bf16" : " fp32") + (weight_->layout == weight_->canonical ? " row-major" : "");
   const std::size_t chosen = p.choices.choose(name_ + ' ' + name_of(d), shape, algorithms, seconds);
   std::unique_ptr<convolution_kernel> kernel =
       std::move(batch == p.batch && !trials.empty() ? trials[chosen] : found[chosen]);

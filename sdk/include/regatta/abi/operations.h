@@ -229,8 +229,8 @@ typedef struct rg_run {
 /* Calls function(context, run), which uses the buffers, of any type, and `context` only. An error that it returns ends
  * the operation; rg_host.fail() takes the text.
  *  - Buffers in host memory: the engine calls it on a thread of this rank, one function at a time in the order of
- *    submit(), while the loop goes on. Under a virtual clock it is called within submit(), and the operation takes the
- *    declared time: bytes at 10 GB/s or flops at 10 GFLOP/s, whichever is longer.
+ *    submit(), while the loop goes on. Under a virtual clock it is called when the declared time is over: bytes at
+ *    10 GB/s or flops at 10 GFLOP/s, whichever is longer.
  *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The function
  *    enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
  * In simulations with ghosts the function is not called. */
