@@ -135,13 +135,12 @@ void notifications(const subject& which) {
     constexpr std::uint64_t puts = 200, room = 300 * KiB;
     const auto size_of = [](std::uint64_t k) { return k % 10 == 9 ? room - k : k * k % 5000; };
     const std::uint32_t self_rank = self->rank();
-    // In each region a place for every put of every rank; those of 300 KiB share one.
-    const auto place_of = [&](std::uint32_t from, std::uint64_t k) { return from * puts * 5000 + k * 5000; };
-    const std::uint64_t large_from = 3 * puts * 5000;
-    const memory mine = self->allocate(large_from + 3 * puts / 10 * room), source = self->allocate(room + puts);
-    const auto where = [&](std::uint32_t from, std::uint64_t k) {
-      return k % 10 == 9 ? large_from + (from * puts / 10 + k / 10) * room : place_of(from, k);
+    // In each region every put of every rank has bytes of its own; the large puts are behind the small ones.
+    constexpr std::uint64_t most_small = 5000, large_from = 3 * puts * most_small;
+    const auto where = [](std::uint32_t from, std::uint64_t k) {
+      return k % 10 == 9 ? large_from + (from * puts / 10 + k / 10) * room : (from * puts + k) * most_small;
     };
+    const memory mine = self->allocate(large_from + 3 * puts / 10 * room), source = self->allocate(room + puts);
     const std::vector<region_key> keys = exchange_keys(self, mine);
     const memory blocked = self->allocate(2 * MiB), back = self->allocate(puts * 8);
     fill(source.data, source.bytes, 100 + self_rank);
