@@ -97,21 +97,50 @@ void put_and_get(const subject& which) {
   });
 }
 
+// Rank 0 polls once, then rank 1 does, and so on: a notification that is sent in an earlier poll than the bytes shows.
+void notification_in_turns(member& self) {
+  constexpr std::uint64_t bytes = 4 * MiB;
+  const memory mine = self->allocate(bytes), m = self->allocate(bytes);
+  const std::vector<region_key> keys = exchange_keys(self, mine);
+  fill(m.data, bytes, 7);
+  self.barrier_polling();
+  const std::uint64_t put = self->rank() == 0 ? self->put({1, keys[1]}, m, 0, bytes, 7) : 0;
+  const auto check = [&] {
+    require_notification(self->wait_for_notification(), 7, bytes);
+    require(is_filled(mine.data, bytes, 7),
+            "poll() reports the notification of a put of 4 MiB before all of its bytes");
+  };
+  bool checked = self->rank() == 0;
+  for (int turn = 0; turn < 40; ++turn) {
+    if (self->rank() == 0) self->poll(0);
+    self.barrier();
+    if (self->rank() == 1) self->poll(0);
+    if (!checked && self->notifications() > 0) {
+      check();
+      checked = true;
+    }
+    self.barrier();
+  }
+  if (!checked) check();
+  if (self->rank() == 0) self->finish(put);
+  expect_no_more(self);
+}
+
 // Every rank has hundreds of puts and gets of all sizes on their way to both others, and an unreceived message before
 // them. Each notification is checked at once: the bytes of that put must be there.
 void notifications(const subject& which) {
   require_one_sided(which);
+  run_ranks(which, {}, notification_in_turns);
   run_ranks(which, {.ranks = 3}, [](member& self) {
     constexpr std::uint64_t puts = 200, room = 300 * KiB;
     const auto size_of = [](std::uint64_t k) { return k % 10 == 9 ? room - k : k * k % 5000; };
     const std::uint32_t self_rank = self->rank();
-    // In each region a place for every put of every rank; those of 300 KiB share one.
-    const auto place_of = [&](std::uint32_t from, std::uint64_t k) { return from * puts * 5000 + k * 5000; };
-    const std::uint64_t large_from = 3 * puts * 5000;
-    const memory mine = self->allocate(large_from + 3 * puts / 10 * room), source = self->allocate(room + puts);
-    const auto where = [&](std::uint32_t from, std::uint64_t k) {
-      return k % 10 == 9 ? large_from + (from * puts / 10 + k / 10) * room : place_of(from, k);
+    // In each region every put of every rank has bytes of its own; the large puts are behind the small ones.
+    constexpr std::uint64_t most_small = 5000, large_from = 3 * puts * most_small;
+    const auto where = [](std::uint32_t from, std::uint64_t k) {
+      return k % 10 == 9 ? large_from + (from * puts / 10 + k / 10) * room : (from * puts + k) * most_small;
     };
+    const memory mine = self->allocate(large_from + 3 * puts / 10 * room), source = self->allocate(room + puts);
     const std::vector<region_key> keys = exchange_keys(self, mine);
     const memory blocked = self->allocate(2 * MiB), back = self->allocate(puts * 8);
     fill(source.data, source.bytes, 100 + self_rank);

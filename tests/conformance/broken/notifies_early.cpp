@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the notification of a put arrives before its bytes. Caught by tests `put-get` and `notifications`.
+// Mistake: the notification of a put arrives before its bytes. Caught by test `notifications`.
 #include "shared.hpp"
 
 namespace {
