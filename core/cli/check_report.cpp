@@ -4,8 +4,8 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "files/write_atomically.hpp"
 #include "check/report/report.hpp"
+#include "files/write_atomically.hpp"
 #include "launch/interruption.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 #include "data/vocabulary.hpp"
 
 #include "base/failure.hpp"
-#include "files/write_atomically.hpp"
 #include "experiment/experiment.hpp"
+#include "files/write_atomically.hpp"
 
 #include <algorithm>
 #include <charconv>

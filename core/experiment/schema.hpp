@@ -45,8 +45,8 @@ std::optional<kind> find_plugin_section(std::string_view name);
 component_choice& choice_of(case_config& c, kind section);
 const component_choice& choice_of(const case_config& c, kind section);
 
-// [any] assign() stores `value`, which accept() (config/schema_rules.hpp) returned, in the key's member of `whole` or `point`. read() returns the
-// stored value of that member.
+// [any] assign() stores `value`, which accept() (config/schema_rules.hpp) returned, in the key's member of `whole` or
+// `point`. read() returns the stored value of that member.
 void assign(const schema_key& key, const nlohmann::json& value, experiment& whole, case_config& point);
 nlohmann::json read(const schema_key& key, const experiment& whole, const case_config& point);
 

@@ -45,8 +45,9 @@ class model_instance {
 public:
   // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the
   // plugin's own text; (plugin) if the description is invalid; (skipped) if none of executors_for() can compile the
-  // graph, with the reason of each, or if a dense tensor is not row-major and setup.row_major requires it, or if a model
-  // without graph should compute elsewhere than on the CPU. `extensions` are those of the host, also of the executor's.
+  // graph, with the reason of each, or if a dense tensor is not row-major and setup.row_major requires it, or if a
+  // model without graph should compute elsewhere than on the CPU. `extensions` are those of the model's host and of the
+  // executor's.
   model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
                  const rg_model_setup& setup, const plugin_host::log_function& log,
                  const plugin_host::extension_function& extensions = {});

@@ -62,8 +62,8 @@ void session::open() {
   report_.watch(*strategy_host_);
 }
 
-// An extension of the model's host. Where no ranks exchange messages, as in a contention control, there are no sums over
-// workers.
+// An extension of the model's host. Where no ranks exchange messages, as in a contention control, there are no sums
+// over workers.
 const void* session::extension(std::string_view id) {
   if (id != RG_EXT_STEP_COLLECTIVES || cluster.workers == 1 ||
       !talks(strategy_component_.strategy, strategy_values_.data(), job.layout.view(UINT32_MAX)))

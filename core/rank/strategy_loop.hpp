@@ -33,8 +33,8 @@ public:
   // Returns once this thread holds the strategy: at once if it does already, else when the second thread ends its
   // round. Throws the exception that ended the second thread's rounds, once; this thread then holds the strategy too.
   void acquire();
-  // Hands the strategy to the second thread if it is busy(). Call acquire() or run_until() before [loop] functions again,
-  // also if it was not busy. Requires that this thread holds it.
+  // Hands the strategy to the second thread if it is busy(). Call acquire() or run_until() before [loop] functions
+  // again, also if it was not busy. Requires that this thread holds it.
   void release();
   // Calls strategy_host::gradients_ready(): elements [0, end) of the arena are ready once `fence` has passed. If the
   // call completes buckets of this step, but not the last one, hands the strategy to the second thread, or wakes that

@@ -18,8 +18,8 @@ class step_sums {
 public:
   static constexpr std::uint32_t lane = 0; // the most urgent; those of the strategy come after it
 
-  // [main] Allocates memory for sums of up to `most` numbers. `t` and `regions` must outlive this object. Throws failure
-  // as region_table::allocate() does.
+  // [main] Allocates memory for sums of up to `most` numbers. `t` and `regions` must outlive this object. Throws
+  // failure as region_table::allocate() does.
   step_sums(transfers& t, region_table& regions, const rg_cluster& c, std::uint64_t most);
 
   // Sends `mine`. Throws failure (plugin) if they are more than `most`.

@@ -57,4 +57,3 @@ TEST_CASE("what is printed exactly reads back") {
     CHECK(parse_bits_per_second(exact_bits_per_second(v)) == v);
   }
 }
-

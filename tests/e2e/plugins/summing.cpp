@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that sums numbers over the workers within its step, of which worker 1 goes wrong as the parameter `wrong` says,
-// a transport that orders the messages of all lanes, and an executor of few ops.
+// A model that sums numbers over the workers within its step, of which worker 1 goes wrong as the parameter `wrong`
+// says, a transport that orders the messages of all lanes, and an executor of few ops.
 #include <regatta/executor.hpp>
 #include <regatta/step_collectives.hpp>
 

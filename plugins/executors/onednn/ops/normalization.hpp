@@ -27,8 +27,9 @@ struct batch_norm_stages {
 template <class T> class fused_batch_norm final : public op {
 public:
   // `residual`, of the input's shape and type, is added after batch norm. It may be null, and must be null with pooling
-  // or without batch norm. With s.sync a step waits for the other workers. s.momentum is the weight of the old running mean and variance in each step's update; the
-  // batch's variance is divided by the number of elements, not by one less.
+  // or without batch norm. With s.sync a step waits for the other workers. s.momentum is the weight of the old running
+  // mean and variance in each step's update; the batch's variance is divided by the number of elements, not by one
+  // less.
   fused_batch_norm(std::string name, value* in, value* residual, value* out, const batch_norm_stages& s,
                    const device& dev);
   void plan(memory_plan&) override;

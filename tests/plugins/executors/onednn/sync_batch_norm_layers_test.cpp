@@ -64,8 +64,8 @@ private:
   std::vector<side> sides_;
 };
 
-// Images through all forms of a batch norm: alone, with ReLU, residual, dropout, pooling, of vectors, and a bias before it
-// that it takes over.
+// Images through all forms of a batch norm: alone, with ReLU, residual, dropout, pooling, of vectors, and a bias before
+// it that it takes over.
 void build(rg::network& net, bool sync) {
   const rg::batch_norm_options o{.epsilon = 1e-3, .momentum = 0.8, .sync = sync};
   const rg::value image = net.values("image", {3, 8, 8}), label = net.index("label", 5);
