@@ -9,6 +9,13 @@
 #include <fmt/format.h>
 
 namespace regatta {
+
+std::optional<kind> find_plugin_section(std::string_view name) {
+  for (const kind section : plugin_sections)
+    if (name == name_of(section)) return section;
+  return {};
+}
+
 namespace {
 
 using nlohmann::json;

@@ -22,6 +22,9 @@ const schema_key* find_key(std::string_view path); // by the whole path; null: n
 std::string expectation(const schema_key& key);
 std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
 
+// Returns the kind of plugin_sections whose section has this name (name_of()); std::nullopt for other sections.
+std::optional<kind> find_plugin_section(std::string_view name);
+
 // Returns the names of all tables that a file may have at the top: the sections of schema(), and "sweep".
 std::vector<std::string> section_names();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/settings.hpp"
+#include "config/schema_rules.hpp"
 
 #include "base/text.hpp"
 #include "config/parameter_check.hpp"

@@ -7,7 +7,7 @@ namespace {
 class on_host final : public staging {
 public:
   explicit on_host(processor& host) : host_(host) {}
-  std::unique_ptr<scratch> make_scratch() override { return std::make_unique<scratch>(allocate_aligned); }
+  scratch_memory allocate_scratch(std::uint64_t bytes) override { return allocate_aligned(bytes); }
   rg_fence pack(const rg_work& w) override {
     host_.run(w);
     return 0;
@@ -20,9 +20,7 @@ private:
 class on_device final : public staging {
 public:
   explicit on_device(device& d) : device_(d) {}
-  std::unique_ptr<scratch> make_scratch() override {
-    return std::make_unique<scratch>([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
-  }
+  scratch_memory allocate_scratch(std::uint64_t bytes) override { return device_.allocate_own(bytes); }
   std::uint32_t scratch_place() const noexcept override { return RG_MEMORY_DEVICE; }
   // Later users of the scratch memory are ordered behind this work, here and in the transport.
   rg_fence pack(const rg_work& w) override {
@@ -40,9 +38,7 @@ class through_host final : public staging {
 public:
   explicit through_host(device& d) : device_(d) {}
   bool always_copies() const noexcept override { return true; }
-  std::unique_ptr<scratch> make_scratch() override {
-    return std::make_unique<scratch>([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
-  }
+  scratch_memory allocate_scratch(std::uint64_t bytes) override { return device_.allocate_host(bytes); }
   rg_fence pack(const rg_work& w) override { return move(device::to_host, w); }
   // Work that is enqueued later finds the bytes in their target.
   rg_fence unpack(const rg_work& w) override {

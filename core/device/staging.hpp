@@ -10,34 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 
 namespace regatta {
 
 // Memory that the transport accesses in place of a region's, for one operation at a time.
-class scratch {
-public:
-  using memory = std::unique_ptr<void, std::function<void(void*)>>;
-  // `allocate` returns that many bytes.
-  explicit scratch(std::function<memory(std::uint64_t bytes)> allocate) : allocate_(std::move(allocate)) {}
-  // Replaces the memory by `bytes`, and returns it. Requires that no operation uses the former memory. Throws failure if
-  // there is not enough.
-  void* replace(std::uint64_t bytes) {
-    memory_ = nullptr;
-    bytes_ = 0; // allocate_() may throw
-    memory_ = allocate_(bytes);
-    bytes_ = bytes;
-    return memory_.get();
-  }
-  std::uint64_t bytes() const noexcept { return bytes_; }
-  // Returns the memory; null before replace().
-  void* get() const noexcept { return memory_.get(); }
-
-private:
-  std::function<memory(std::uint64_t bytes)> allocate_;
-  memory memory_;
-  std::uint64_t bytes_ = 0;
-};
+using scratch_memory = std::unique_ptr<void, std::function<void(void*)>>;
 
 // The default functions are those of memory that the transport can access, and of work that needs no fences.
 class staging {
@@ -49,8 +26,8 @@ public:
 
   // Returns whether the transport cannot access regions, so that everything goes through scratch.
   virtual bool always_copies() const noexcept { return false; }
-  // Returns empty scratch memory; destroy it before this object's processor.
-  virtual std::unique_ptr<scratch> make_scratch() = 0;
+  // Returns `bytes` of scratch memory; free it before this object's processor. Throws failure if there is not enough.
+  virtual scratch_memory allocate_scratch(std::uint64_t bytes) = 0;
   // Returns where scratch memory is: RG_MEMORY_HOST or RG_MEMORY_DEVICE.
   virtual std::uint32_t scratch_place() const noexcept { return RG_MEMORY_HOST; }
   // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the

@@ -247,12 +247,6 @@ const std::vector<schema_key>& schema() {
   return keys;
 }
 
-std::optional<kind> find_plugin_section(std::string_view name) {
-  for (const kind section : plugin_sections)
-    if (name == name_of(section)) return section;
-  return {};
-}
-
 component_choice& choice_of(case_config& c, kind section) {
   return section == kind::model ? c.model : section == kind::strategy ? c.strategy : c.transport;
 }

@@ -39,8 +39,6 @@ const std::vector<schema_key>& schema();
 
 // The sections that choose a plugin and hold its parameters, by the kind of the plugin.
 inline constexpr kind plugin_sections[] = {kind::model, kind::strategy, kind::transport};
-// Returns the kind whose section has this name (name_of()); std::nullopt for other sections.
-std::optional<kind> find_plugin_section(std::string_view name);
 // Require one of plugin_sections.
 component_choice& choice_of(case_config& c, kind section);
 const component_choice& choice_of(const case_config& c, kind section);

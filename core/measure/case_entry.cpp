@@ -261,8 +261,4 @@ std::optional<std::string> build_warning() {
 #endif
 }
 
-bool has_figures(const json& entry) {
-  return entry.at("status") == "ok" || entry.at("status") == "partial";
-}
-
 } // namespace regatta

@@ -24,9 +24,6 @@ nlohmann::json case_entry(const case_config& config, const case_facts& facts, co
 // Returns the warning "debug build: ..." if this program was compiled without NDEBUG; else std::nullopt.
 std::optional<std::string> build_warning();
 
-// Returns whether the status of an entry is "ok" or "partial": it has the figures of at least one repeat.
-bool has_figures(const nlohmann::json& entry);
-
 // [any] Returns the fingerprint of a case as an object. Two cases with an equal member are comparable in that respect:
 //   model       hash of plugin and parameters       optimizer   hash of rule, schedule, other settings
 //   synchrony   synchronous, asynchronous, independent (several workers under `none`)

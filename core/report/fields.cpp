@@ -30,6 +30,10 @@ json walk(const json& from, const std::string& path) {
 
 } // namespace
 
+bool has_figures(const json& entry) {
+  return entry.at("status") == "ok" || entry.at("status") == "partial";
+}
+
 json field(const json& result, const json& entry, const std::string& path) {
   const json& swept = entry.at("case");
   if (swept.contains(path)) return swept[path];

@@ -11,6 +11,9 @@
 
 namespace regatta {
 
+// Returns whether the status of an entry is "ok" or "partial": it has the figures of at least one repeat.
+bool has_figures(const nlohmann::json& entry);
+
 // Returns the value of `path` for an entry: a swept key ("train.batch"), else a member of the entry ("lost.wait"), else
 // a key of the experiment ("strategy.plugin"). Of a figure with repeats, which is an object, returns its member
 // "median". JSON's null if there is no such value.

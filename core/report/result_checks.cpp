@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/case_entry.hpp"
+#include "report/fields.hpp"
 
 namespace regatta {
 namespace {

@@ -12,7 +12,7 @@
 namespace regatta {
 
 // Returns one sentence for each problem; empty: there is none. `entries` is the array "results" of result.json; entries
-// without figures (has_figures(), summary.hpp) are ignored.
+// without figures (has_figures(), fields.hpp) are ignored.
 //  - the loss of a step is not finite
 //  - replicas that must agree differ
 //  - the weights never moved, though a gradient was not zero and a learning rate above 0

@@ -82,16 +82,18 @@ void transfers::through_scratch(operation* o) {
   o->how = path::scratch;
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.bytes = bytes_of(o->transfer.buffer);
-  if (!o->scratch) o->scratch = o->stage->make_scratch();
   const std::uint64_t bytes = std::max<std::uint64_t>(o->transfer.bytes, 64);
-  if (!o->scratch_region || (!regions_.ghosts() && o->scratch->bytes() < bytes)) {
+  if (o->scratch_bytes < bytes) {
     if (o->scratch_region) regions_.remove(std::exchange(o->scratch_region, 0));
-    void* const memory = regions_.ghosts() ? nullptr : o->scratch->replace(bytes);
-    o->scratch_region = regions_.add(memory, bytes, o->stage->scratch_place());
+    o->scratch_bytes = 0; // the next lines may throw
+    o->scratch = nullptr;
+    if (!regions_.ghosts()) o->scratch = o->stage->allocate_scratch(bytes);
+    o->scratch_region = regions_.add(o->scratch.get(), bytes, o->stage->scratch_place());
+    o->scratch_bytes = bytes;
   }
   o->transfer.buffer.region = o->scratch_region;
   o->transfer.buffer.offset = 0;
-  o->transfer.address = o->scratch->get();
+  o->transfer.address = o->scratch.get();
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -240,7 +242,7 @@ rg_fence transfers::copy_to_target(const operation& o) {
   const bool from_self = o.source;
   auto w = rg::make_versioned<rg_work>();
   w.target = o.target_address;
-  w.source = from_self ? o.source->target_address : o.scratch->get();
+  w.source = from_self ? o.source->target_address : o.scratch.get();
   if (!w.target || !w.source || !o.bytes) return 0;
   w.kind = o.wire ? RG_OP_CONVERT : o.add ? RG_OP_AXPY : RG_OP_COPY;
   w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;

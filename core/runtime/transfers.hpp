@@ -103,9 +103,10 @@ private:
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     bool posted;                // the transport has accepted it
     rg_fence fence;
-    std::unique_ptr<regatta::scratch> scratch; // kept for the next operation
-    rg_region scratch_region;                  // 0: scratch was never used
-    rg_fence busy;                             // scratch is being filled or emptied until this fence
+    scratch_memory scratch; // kept for the next operation
+    std::uint64_t scratch_bytes;
+    rg_region scratch_region; // 0: scratch was never used
+    rg_fence busy;            // scratch is being filled or emptied until this fence
   };
   // A queue in one block of memory.
   struct fifo {
