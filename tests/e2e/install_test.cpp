@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -75,8 +76,16 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
 
   // Without CMake: regatta.pc finds the headers by its own place.
   REQUIRE(contents(prefix / "lib/pkgconfig/regatta.pc").find("prefix=${pcfiledir}/../..\n") != std::string::npos);
-  const int compiled = run("cc -std=c99 -shared -fPIC -I" + quoted(prefix / "lib/pkgconfig/../../include") + " " +
-                               quoted(examples / "custom_strategy/star.c") + " -o " + quoted(folder.path / "star.so"),
+  // As `cc -std=c99 star.c $(pkg-config --cflags --libs regatta)`, on a machine without pkg-config.
+  const auto flags = [&](const std::string& key) {
+    const std::string text = contents(prefix / "lib/pkgconfig/regatta.pc");
+    const std::size_t at = text.find("\n" + key + ": ") + key.size() + 3;
+    return std::regex_replace(std::regex_replace(text.substr(at, text.find('\n', at) - at),
+                                                 std::regex("\\$\\{includedir\\}"), quoted(prefix / "include")),
+                              std::regex("\\$\\{prefix\\}"), quoted(prefix));
+  };
+  const int compiled = run("cc -std=c99 " + quoted(examples / "custom_strategy/star.c") + " " + flags("Cflags") + " " +
+                               flags("Libs") + " -o " + quoted(folder.path / "star.so"),
                            log);
   REQUIRE_MESSAGE(compiled == 0, contents(log));
 
@@ -106,6 +115,9 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   }
   must("regatta new transport mine");
   CHECK(contents(folder.path / "mine/mine.cpp").find("rg::transport<mine>(\"mine\"") != std::string::npos);
+
+  CHECK_MESSAGE(run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(folder.path / "star.so"), log) == 0,
+                contents(log));
 
   // Each of them passes the suite that came with the installation.
   for (const char* plugin :
