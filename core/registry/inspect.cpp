@@ -115,10 +115,11 @@ void read_extensions(const std::string& what, const rg_component& c, component& 
   }
   out.has_devices = has(kind::executor, RG_EXT_DEVICES) != nullptr;
   if (const void* launched = has(kind::transport, RG_EXT_LAUNCHER)) {
-    const char* launcher = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER).launcher;
-    if (!launcher || !*launcher)
+    const auto table = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER);
+    require(what + ", extension " RG_EXT_LAUNCHER, {{"join", table.join}});
+    if (!table.launcher || !*table.launcher)
       refuse("{}: extension " RG_EXT_LAUNCHER " names no launcher: set it to the command, such as \"mpirun -n\"", what);
-    out.launcher = one_line(launcher);
+    out.launcher = one_line(table.launcher);
   }
 }
 
