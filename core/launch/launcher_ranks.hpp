@@ -15,9 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -81,7 +79,7 @@ private:
 
   std::string launcher_;
   std::vector<member> members_;
-  std::set<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
+  std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
 };
 
 // Functions that a process calls for the campaign's requests, launcher_ranks::join() and start_run(). Both return an

@@ -124,16 +124,15 @@ void read_extensions(const std::string& what, const rg_component& c, component& 
 }
 
 void read_functions(const std::string& what, const rg_component& c, component& out) {
-  const bool graph = out.is_graph;
   if (!c.functions) {
-    if (graph) return;
+    if (out.is_graph) return;
     refuse("{}: the table of functions is null{}", what,
            out.kind == kind::model ? ", and it is no graph (extension " RG_EXT_GRAPH ")" : "");
   }
   switch (out.kind) {
   case kind::model:
     out.model = versioned<rg_model>(c.functions, what);
-    if (!graph || out.model.create) {
+    if (!out.is_graph || out.model.create) {
       require(what, {{"create", out.model.create}});
       require_model(what, out.model);
     }
