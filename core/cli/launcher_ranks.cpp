@@ -34,9 +34,7 @@ int join_transport(const std::string& file, const std::string& transport) {
   static std::vector<std::unique_ptr<plugin_host>> hosts; // live until the process ends: it stays joined until then
   const registry plugins = registry::of_files({file});
   const component& c = plugins.find(kind::transport, transport);
-  const auto* launched = c.extension ? static_cast<const rg_launcher*>(c.extension(RG_EXT_LAUNCHER)) : nullptr;
-  if (!launched || !launched->join)
-    throw failure(exit_code::plugin, "transport " + transport + ": extension " RG_EXT_LAUNCHER " has no function join");
+  const auto* launched = static_cast<const rg_launcher*>(c.extension(RG_EXT_LAUNCHER)); // the registry checked it
   plugin_host& host = *hosts.emplace_back(std::make_unique<plugin_host>());
   check(launched->join(host.c()), host, "transport " + transport);
   return 0;

@@ -284,7 +284,7 @@ launcher_ranks::~launcher_ranks() {
 }
 
 void launcher_ranks::join(const std::string& file, const std::string& transport) {
-  if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
+  if (std::find(joined_.begin(), joined_.end(), std::pair(file, transport)) != joined_.end()) return;
   std::vector<std::uint32_t> told;
   std::optional<failure> gone;
   for (std::uint32_t r = 0; r < size(); ++r) {
@@ -303,7 +303,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
     throw failure(exit_code::run, fmt::format("transport {}: process {} failed to join the others: see its standard "
                                               "error",
                                               transport, *missing));
-  joined_.push_back(file);
+  joined_.emplace_back(file, transport);
 }
 
 void launcher_ranks::start_run(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,

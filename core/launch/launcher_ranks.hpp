@@ -57,8 +57,8 @@ public:
   pid_t pid(std::uint32_t rank) const noexcept { return members_[rank].pid; }
 
   // Makes every process load the plugin `file` and call the join() of its component `transport` (regatta.launcher/1).
-  // Waits until all have done so. Does nothing if the file has been joined before. Throws failure (run) if a process
-  // cannot join.
+  // Waits until all have done so. Does nothing if this component has joined before; each transport of a file joins by
+  // itself. Throws failure (run) if a process cannot join.
   void join(const std::string& file, const std::string& transport);
   // Makes the rank take part in the run of the coordinator at host:port, on these CPUs (empty: any), and returns at
   // once. `secret` proves to the coordinator that it is the rank. The rank writes to the status page of the descriptor
@@ -79,7 +79,7 @@ private:
 
   std::string launcher_;
   std::vector<member> members_;
-  std::vector<std::string> joined_; // files that all processes have joined
+  std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
 };
 
 // Functions that a process calls for the campaign's requests, launcher_ranks::join() and start_run(). Both return an

@@ -115,24 +115,24 @@ void read_extensions(const std::string& what, const rg_component& c, component& 
   }
   out.has_devices = has(kind::executor, RG_EXT_DEVICES) != nullptr;
   if (const void* launched = has(kind::transport, RG_EXT_LAUNCHER)) {
-    const char* launcher = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER).launcher;
-    if (!launcher || !*launcher)
+    const auto table = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER);
+    require(what + ", extension " RG_EXT_LAUNCHER, {{"join", table.join}});
+    if (!table.launcher || !*table.launcher)
       refuse("{}: extension " RG_EXT_LAUNCHER " names no launcher: set it to the command, such as \"mpirun -n\"", what);
-    out.launcher = one_line(launcher);
+    out.launcher = one_line(table.launcher);
   }
 }
 
 void read_functions(const std::string& what, const rg_component& c, component& out) {
-  const bool graph = out.is_graph;
   if (!c.functions) {
-    if (graph) return;
+    if (out.is_graph) return;
     refuse("{}: the table of functions is null{}", what,
            out.kind == kind::model ? ", and it is no graph (extension " RG_EXT_GRAPH ")" : "");
   }
   switch (out.kind) {
   case kind::model:
     out.model = versioned<rg_model>(c.functions, what);
-    if (!graph || out.model.create) {
+    if (!out.is_graph || out.model.create) {
       require(what, {{"create", out.model.create}});
       require_model(what, out.model);
     }

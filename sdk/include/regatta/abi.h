@@ -16,8 +16,10 @@
  *    A change that breaks old plugins is a new major version, or a new extension id; the engine loads only plugins of
  *    its own major version. All elements of an array of such structs have the same struct_size, which is the array's
  *    stride.
- *  - Functions in tables. Those of rg_model, rg_executor, rg_transport and rg_strategy must be there unless the comment
- *    says that they may be null. In other tables null means "not supported".
+ *  - Functions in tables. The comment of each function of rg_model, rg_executor, rg_transport, rg_strategy,
+ *    rg_graph_source and rg_launcher has [required] or [optional: the meaning of null]. The engine refuses a plugin at
+ *    load if a required one is null. In other tables of plugins null means "not supported" unless the comment says
+ *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
  *    instance, component or host that returned it. Each has a header in regatta/ext/:
  *

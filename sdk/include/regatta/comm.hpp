@@ -186,6 +186,8 @@ public:
     return sub(table(t).gradients, first * table(t).row, count * table(t).row);
   }
   rg_tensor tensor_of(const rg_slice& slice) const { return copy_versioned(at_stride(arena_->tensors, slice.tensor)); }
+  // Returns the seed of the run, the same on all ranks, for random numbers (random.hpp).
+  std::uint64_t seed() const { return host_->seed; }
   // Returns whether updates wait for commit(), which needs the sum of norm() over all ranks that own weights.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 

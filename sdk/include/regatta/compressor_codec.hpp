@@ -257,7 +257,7 @@ private:
   // have numbers of their own on each worker, so that errors average out over workers, too.
   std::uint64_t seed_of(std::uint64_t step, std::uint64_t element) const {
     const auto worker = compressor_calls<C>::adds ? 0 : comm_->rank();
-    const std::uint64_t of_step = derive_seed(comm_->host()->seed, step, worker, stream_of_compressors);
+    const std::uint64_t of_step = derive_seed(comm_->seed(), step, worker, stream_of_compressors);
     return derive_seed(of_step, element);
   }
   template <class F> static void add_floats(message_view m, F&& f) {

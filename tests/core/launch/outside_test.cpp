@@ -4,12 +4,14 @@
 // a child process are the ranks.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "launch/launcher_ranks.hpp"
 
 using namespace regatta;
@@ -84,6 +87,19 @@ TEST_CASE("a rank that is gone leaves no answer of the others unread") {
   CHECK(ranks.outcome(0) == 3);
   CHECK(ranks.outcome(1) == std::nullopt);
   CHECK(ranks.outcome(2) == 3);
+}
+
+TEST_CASE("each transport of a file joins, and each of them once") {
+  meeting at(unique_job());
+  const unique_fd rank = at.connect(0);
+  launcher_ranks ranks(std::move(at.listener), place_of(1));
+  for (int i = 0; i < 3; ++i) meeting::say(rank, {{"code", 0}});
+  for (const char* transport : {"first", "second", "first"}) ranks.join("file", transport);
+  std::vector<std::string> asked;
+  std::array<std::uint8_t, 4096> packet{};
+  for (ssize_t n = 0; (n = ::recv(rank.get(), packet.data(), packet.size(), MSG_DONTWAIT)) > 0;)
+    asked.push_back(parse_cbor(std::span(packet).first(static_cast<std::size_t>(n))).at("transport"));
+  CHECK(asked == std::vector<std::string>{"first", "second"});
 }
 
 TEST_CASE("steps of two Slurm jobs have different names") {

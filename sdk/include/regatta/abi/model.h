@@ -235,41 +235,46 @@ typedef struct rg_step_result {
 
 typedef struct rg_model {
   uint32_t struct_size;
-  /* [main] Creates an instance. Null in a model that is a graph: there an executor creates the instances. */
+  /* [main] [required; null in a model that is a graph and in rg_executor.model, where an executor creates the
+   * instances] Creates an instance. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
-  void (*destroy)(void* self);                            /* [main] */
-  rg_status (*describe)(void* self, rg_model_info* info); /* [main] */
-  /* [main] Writes the initial values of a tensor to `out`, in the tensor's layout in memory (`storage` elements); with
-   * `rows`, only those rows, one after the other. The values depend on (seed, tensor, row) alone and are the same on
-   * every rank. Also [loop] on an instance for RG_PURPOSE_INIT that only the loop uses: rows of sparse tables are
-   * initialised when they are first needed. */
+  /* [main] [required] */
+  void (*destroy)(void* self);
+  /* [main] [required] */
+  rg_status (*describe)(void* self, rg_model_info* info);
+  /* [main] [required] Writes the initial values of a tensor to `out`, in the tensor's layout in memory (`storage`
+   * elements); with `rows`, only those rows, one after the other. The values depend on (seed, tensor, row) alone and
+   * are the same on every rank. Also [loop] on an instance for RG_PURPOSE_INIT that only the loop uses: rows of sparse
+   * tables are initialised when they are first needed. */
   rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, void* out);
-  /* [main] Sets the addresses of the tensors. Called once, before the first step; never with RG_PURPOSE_INIT. */
+  /* [main] [required] Sets the addresses of the tensors. Called once, before the first step; never with
+   * RG_PURPOSE_INIT. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
-  /* [compute] Runs the forward and the backward pass of one batch. The gradients are those of sum(loss) /
+  /* [compute] [required] Runs the forward and the backward pass of one batch. The gradients are those of sum(loss) /
    * global_samples, or, of a loss over counted terms such as tokens, sum(loss) / their global count. Must not allocate
    * memory after its second call, counted separately with and without RG_BATCH_ACCUMULATE: the first call may allocate
    * buffers, the second may allocate for graph capture. */
   rg_status (*step)(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result);
-  /* [compute] Runs the forward pass of one batch between steps and adds to the rg_model_info.metric_sums doubles of
-   * `sums`. The engine then sums them over workers. All weights have arrived. Null: the model cannot evaluate. */
+  /* [compute] [optional: the model cannot evaluate] Runs the forward pass of one batch between steps and adds to the
+   * rg_model_info.metric_sums doubles of `sums`. The engine then sums them over workers. All weights have arrived. */
   rg_status (*evaluate)(void* self, const rg_batch* batch, double* sums);
-  /* [compute] Computes the metric from the sums of all workers. Null: there is no metric. Requires evaluate. */
+  /* [compute] [optional: there is no metric; requires evaluate] Computes the metric from the sums of all workers. */
   rg_status (*metric)(void* self, const double* sums, double* value);
-  /* [main] Convert a tensor, in host memory, between its layout in memory (`storage` elements) and the
-   * canonical layout (row-major by shape, without padding). Both null: the two layouts are equal. */
+  /* [main] [optional: both null: the two layouts are equal] Convert a tensor, in host memory, between its layout in
+   * memory (`storage` elements) and the canonical layout (row-major by shape, without padding). */
   rg_status (*canonical)(void* self, uint32_t tensor, const void* memory, void* out);
+  /* [main] [optional: as canonical] */
   rg_status (*from_canonical)(void* self, uint32_t tensor, const void* canonical, void* memory);
-  /* [main] Returns the chosen kernels, one per line as "name: kernel", each line ended by a newline; valid until
-   * destroy. If the text is passed as rg_model_setup.kernel_choices to another instance with the same set-up, that instance
-   * chooses the same kernels. Null: there is no choice. */
+  /* [main] [optional: there is no choice] Returns the chosen kernels, one per line as "name: kernel", each line ended
+   * by a newline; valid until destroy. If the text is passed as rg_model_setup.kernel_choices to another instance with
+   * the same set-up, that instance chooses the same kernels. */
   const char* (*kernels)(void* self);
-  /* [compute] Writes to `out` the rows that this batch will touch, one entry for each sparse table, in the order of
-   * rg_model_info.tensors. Rows of negative samples are included: they are drawn from seed, step and sample. The arrays
-   * are valid until the next call of rows(). Required in models with sparse tables. */
+  /* [compute] [optional: the model has no sparse tables, or a run refuses it] Writes to `out` the rows that this batch
+   * will touch, one entry for each sparse table, in the order of rg_model_info.tensors. Rows of negative samples are
+   * included: they are drawn from seed, step and sample. The arrays are valid until the next call of rows(). */
   rg_status (*rows)(void* self, const rg_batch* batch, rg_rows* out);
-  /* [compute] Adds this batch's counts, e.g. of tokens or masked words, to the rg_model_info.count_kinds numbers of
-   * `counts`. Called before the batch's step(). Null if count_kinds is 0. */
+  /* [compute] [optional: count_kinds is 0, or a run refuses the model] Adds this batch's counts, e.g. of tokens or
+   * masked words, to the rg_model_info.count_kinds numbers of `counts`. Called before the batch's step(). */
   rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
@@ -280,10 +285,10 @@ typedef struct rg_graph rg_graph; /* a network as a list of nodes (ext/graph.h) 
 typedef struct rg_executor {
   uint32_t struct_size;
   uint32_t memory; /* bit mask of the RG_MEMORY_* in which it can run models */
-  /* [main] Compiles a graph into an instance of a model, of which `model` has the functions. The graph stays valid
-   * until the instance's destroy; `values` are the executor's own parameters, which an experiment cannot set. Fails
-   * with RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op; the text says which, for an op in
-   * the words "no op NAME". Fails with RG_E_CONFIG if the graph is wrong. */
+  /* [main] [required] Compiles a graph into an instance of a model, of which `model` has the functions. The graph stays
+   * valid until the instance's destroy; `values` are the executor's own parameters, which an experiment cannot set.
+   * Fails with RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op; the text says which, for an
+   * op in the words "no op NAME". Fails with RG_E_CONFIG if the graph is wrong. */
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */

@@ -214,48 +214,51 @@ typedef struct rg_state {
 
 typedef struct rg_strategy {
   uint32_t struct_size;
-  /* [any] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the coordinator
-   * and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
+  /* [any] [required] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the
+   * coordinator and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);
-  /* [any] Returns 1 if ranks a and b ever exchange a message, else 0: ranks that do not are not connected. Depends on
-   * its arguments alone and is symmetric. */
+  /* [any] [required] Returns 1 if ranks a and b ever exchange a message, else 0: ranks that do not are not connected.
+   * Depends on its arguments alone and is symmetric. */
   uint32_t (*talks)(const rg_value* values, const rg_cluster* cluster, uint32_t a, uint32_t b);
-  /* [main] Creates an instance; called on every rank, with the transport connected. May call the [main] functions of
-   * the host. */
+  /* [main] [required] Creates an instance; called on every rank, with the transport connected. May call the [main]
+   * functions of the host. */
   rg_status (*create)(const rg_strategy_host* host, const rg_value* values, void** self);
-  void (*destroy)(void* self); /* [main] no completion is reported afterwards */
-  /* [loop] Each of the next four begins an activity and returns; the strategy ends the activity with
-   * host->done(activity). A null pointer: the activity ends at once. begin_step, on workers, precedes the forward pass
-   * of a step; `rows` has, for each of the `tables` sparse tables, the rows that the step touches, valid until the
-   * activity of end_step ends. */
-  rg_status (*begin_step)(void* self, uint64_t step, const rg_rows* rows, uint32_t tables, uint64_t activity);
-  /* On workers, after the backward pass and the step's last on_gradient. The next step begins when the activity
+  /* [main] [required] No completion is reported afterwards */
+  void (*destroy)(void* self);
+  /* [loop] [optional: the activity ends at once] Each of the next four begins an activity and returns; the strategy
+   * ends the activity with host->done(activity). begin_step, on workers, precedes the forward pass of a step; `rows`
+   * has, for each of the `tables` sparse tables, the rows that the step touches, valid until the activity of end_step
    * ends. */
+  rg_status (*begin_step)(void* self, uint64_t step, const rg_rows* rows, uint32_t tables, uint64_t activity);
+  /* [loop] [optional: the activity ends at once] On workers, after the backward pass and the step's last on_gradient.
+   * The next step begins when the activity ends. */
   rg_status (*end_step)(void* self, uint64_t step, uint64_t activity);
-  /* On servers, from the start. The strategy ends the activity when no worker needs the server any more; a co-located
-   * worker's steps run meanwhile. */
+  /* [loop] [optional: the activity ends at once] On servers, from the start. The strategy ends the activity when no
+   * worker needs the server any more; a co-located worker's steps run meanwhile. */
   rg_status (*serve)(void* self, uint64_t activity);
-  /* On workers, after the last step. When the activity ends, the weights are final. */
+  /* [loop] [optional: the activity ends at once] On workers, after the last step. When the activity ends, the weights
+   * are final. */
   rg_status (*finish)(void* self, uint64_t activity);
-  /* [loop] The elements of the arena's gradients up to the end of bucket `bucket` are final for this step; on devices
-   * once `fence` has passed. Called once for each bucket, ascending, between begin_step and end_step; the gradients
-   * keep their values until the activity of end_step ends. May be null. */
+  /* [loop] [optional: not called] The elements of the arena's gradients up to the end of bucket `bucket` are final for
+   * this step; on devices once `fence` has passed. Called once for each bucket, ascending, between begin_step and
+   * end_step; the gradients keep their values until the activity of end_step ends. */
   rg_status (*on_gradient)(void* self, uint64_t step, uint32_t bucket, rg_fence fence);
-  /* [loop] Reports operations that have ended, also with an error. Never called within submit(). */
+  /* [loop] [required] Reports operations that have ended, also with an error. Never called within submit(). */
   rg_status (*completed)(void* self, const rg_completion* completions, uint32_t count);
-  /* [loop] On workers. Begins an activity between steps: it copies the weights of these rows into the windows of the
-   * tables, for an evaluation. `rows` is valid until the activity ends. Null without RG_PLAN_ROWS. */
+  /* [loop] [optional: models with sparse tables cannot be evaluated] On workers. Begins an activity between steps: it
+   * copies the weights of these rows into the windows of the tables, for an evaluation. `rows` is valid until the
+   * activity ends. */
   rg_status (*pull_rows)(void* self, const rg_rows* rows, uint32_t tables, uint64_t activity);
-  /* [loop] Both are null, or neither: a strategy with RG_PLAN_RESUMES and without them keeps no state. save: on every
-   * rank, when every worker has ended the activity of step `step` - 1 and has not begun step `step`, and no message is
-   * under way. It does not change the state; training may go on. */
+  /* [loop] [optional: the strategy keeps no state; null if load is] save: on every rank, when every worker has ended
+   * the activity of step `step` - 1 and has not begun step `step`, and no message is under way. It does not change the
+   * state; training may go on. */
   rg_status (*save)(void* self, uint64_t step, const rg_state* to);
-  /* On every rank, at most once, after create() and before any other call, with weights and optimizer state in place.
-   * The first step is then `step`, also for servers. */
+  /* [loop] [optional: as save] On every rank, at most once, after create() and before any other call, with weights and
+   * optimizer state in place. The first step is then `step`, also for servers. */
   rg_status (*load)(void* self, uint64_t step, const rg_state* from);
-  /* [loop] Another rank is gone; called once for it, in any state. Its outstanding operations have been reported before,
-   * with RG_E_PEER, and later ones with it end so. Surviving ranks hear of several deaths in any order. Null without
-   * RG_PLAN_SURVIVES. */
+  /* [loop] [optional: the strategy is not told; required with RG_PLAN_SURVIVES] Another rank is gone; called once for
+   * it, in any state. Its outstanding operations have been reported before, with RG_E_PEER, and later ones with it end
+   * so. Surviving ranks hear of several deaths in any order. */
   rg_status (*left)(void* self, uint32_t rank);
 } rg_strategy;
 

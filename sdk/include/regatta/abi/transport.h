@@ -102,44 +102,49 @@ typedef struct rg_counters {
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
-  /* [main] The engine also creates instances only to call caps(), without listen. The instance must therefore ask for
-   * the resources of the host in listen, not here. */
+  /* [main] [required] The engine also creates instances only to call caps(), without listen. The instance must
+   * therefore ask for the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
-  /* [main] Also without close, after a failed listen or connect, and with operations outstanding, which then end
-   * without a completion. */
+  /* [main] [required] Also without close, after a failed listen or connect, and with operations outstanding, which then
+   * end without a completion. */
   void (*destroy)(void* self);
-  rg_status (*caps)(void* self, rg_transport_caps* out); /* [main] called before listen */
-  /* [main] Opens the medium for peers to connect. The engine passes the bytes of `*blob` to connect() of every peer;
-   * they stay valid until connect() of this instance returns. */
+  /* [main] [required] Called before listen */
+  rg_status (*caps)(void* self, rg_transport_caps* out);
+  /* [main] [required] Opens the medium for peers to connect. The engine passes the bytes of `*blob` to connect() of
+   * every peer; they stay valid until connect() of this instance returns. */
   rg_status (*listen)(void* self, const rg_world* world, rg_blob* blob);
-  /* [main] Connects to all of rg_world.peers; called on all ranks at the same time. blobs[r], for r from 0 to size - 1,
-   * are the bytes that listen() of rank r wrote; a transport that opens another one may leave out those of ranks that
-   * are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the text names
-   * the rank. */
+  /* [main] [required] Connects to all of rg_world.peers; called on all ranks at the same time. blobs[r], for r from 0
+   * to size - 1, are the bytes that listen() of rank r wrote; a transport that opens another one may leave out those of
+   * ranks that are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the
+   * text names the rank. */
   rg_status (*connect)(void* self, const rg_blob* blobs, uint64_t timeout_ns);
-  /* [loop] Submits a send. Returns without waiting: RG_OK if the transport accepted it, and poll() will report its
-   * completion; RG_AGAIN if there is no room now; an error if it is refused. Without RG_OK no completion follows. */
+  /* [loop] [required] Submits a send. Returns without waiting: RG_OK if the transport accepted it, and poll() will
+   * report its completion; RG_AGAIN if there is no room now; an error if it is refused. Without RG_OK no completion
+   * follows. */
   rg_status (*send)(void* self, const rg_transfer* transfer);
-  /* [loop] Submits a receive. Returns as send() does. */
+  /* [loop] [required] Submits a receive. Returns as send() does. */
   rg_status (*recv)(void* self, const rg_transfer* transfer);
-  /* [loop] Moves bytes, and writes up to `capacity` completions to `out` and their number to `*count`. If no operation
-   * has completed, it waits for up to `timeout_ns` (0: not at all; UINT64_MAX: without a limit); of this time it spins
-   * for the first `spin_ns`. Returns RG_OK also if none completed in that time. An operation that fails is no error of
-   * poll(): its completion has the status. */
+  /* [loop] [required] Moves bytes, and writes up to `capacity` completions to `out` and their number to `*count`. If no
+   * operation has completed, it waits for up to `timeout_ns` (0: not at all; UINT64_MAX: without a limit); of this time
+   * it spins for the first `spin_ns`. Returns RG_OK also if none completed in that time. An operation that fails is no
+   * error of poll(): its completion has the status. */
   rg_status (*poll)(void* self, uint64_t timeout_ns, uint64_t spin_ns, rg_completion* out, uint32_t capacity,
                     uint32_t* count);
-  /* [any] From create() on. Ends the poll() that is running; if none is running, the next poll() does not wait. */
+  /* [any] [required] From create() on. Ends the poll() that is running; if none is running, the next poll() does not
+   * wait. */
   void (*wake)(void* self);
-  /* [loop] Gives `peer` up: later polls report RG_E_CANCELLED for every operation with it, once the medium can no
-   * longer access its memory. Later sends to it and receives from it are refused with an error. */
+  /* [loop] [required] Gives `peer` up: later polls report RG_E_CANCELLED for every operation with it, once the medium
+   * can no longer access its memory. Later sends to it and receives from it are refused with an error. */
   rg_status (*cancel)(void* self, uint32_t peer);
-  /* [main] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is outstanding.
-   * Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Only destroy() follows. */
+  /* [main] [required] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is
+   * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Only destroy() follows. */
   rg_status (*close)(void* self, uint64_t timeout_ns);
-  rg_status (*counters)(void* self, rg_counters* out); /* [loop] */
-  /* [loop] Returns the virtual time in nanoseconds. Required with RG_CAP_VIRTUAL; else null. */
+  /* [loop] [required] */
+  rg_status (*counters)(void* self, rg_counters* out);
+  /* [loop] [optional: the time is real; required with RG_CAP_VIRTUAL] Returns the virtual time in nanoseconds. */
   uint64_t (*now)(void* self);
-  /* [any] Returns this instance's table of functions with this id, or null. The pointer itself may be null. */
+  /* [any] [optional: the instance has no extensions] Returns this instance's table of functions with this id, or null.
+   * */
   const void* (*extension)(void* self, const char* id);
 } rg_transport;
 

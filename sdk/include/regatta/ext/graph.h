@@ -50,9 +50,12 @@ struct rg_graph {
 
 typedef struct rg_graph_source {
   uint32_t struct_size;
-  rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
-  void (*destroy)(void* self);                                                   /* [main] */
-  const rg_graph* (*graph)(void* self); /* [main] valid until destroy; null: an error, with a text by host->fail() */
+  /* [main] [required] */
+  rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
+  /* [main] [required] */
+  void (*destroy)(void* self);
+  /* [main] [required] The graph is valid until destroy; null: an error, with a text by host->fail() */
+  const rg_graph* (*graph)(void* self);
 } rg_graph_source;
 
 #ifdef __cplusplus
