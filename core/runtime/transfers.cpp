@@ -29,9 +29,9 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
                      std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
                      std::uint32_t size, std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES), host_(host), name_(std::move(name)), regions_(regions),
-      on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes), queues_(std::size_t{size} * lanes * 2 + 1),
-      self_sends_(lanes), self_receives_(lanes) {}
+      ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES || caps.p2p == RG_P2P_ORDERED), host_(host), name_(std::move(name)),
+      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
+      queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() {
   for (const auto& o : operations_)

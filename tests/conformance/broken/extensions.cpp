@@ -18,7 +18,7 @@ struct adds_on_arrival : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
     rg_transport_caps c = unix_transport::caps();
-    c.flags |= RG_CAP_ADD;
+    c.flags |= RG_CAP_ADD | RG_CAP_ORDERED_RECEIVES;
     return c;
   }
   rg_status recv(const rg_transfer& t) {

@@ -23,7 +23,8 @@ enum {
   RG_CAP_LONG_FAILS_SENDER = 256, /* a message longer than its receive fails the send too, not only the receive */
   RG_CAP_ASCENDING_SUMS = 512,    /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
   /* Receives whose buffers overlap, adding or not, take effect in the order in which they were posted. Without this flag
-   * the engine posts a receive only once no earlier one into the same bytes is outstanding. */
+   * the engine posts a receive only once no earlier one into the same bytes is outstanding; to a transport with
+   * RG_P2P_ORDERED it posts all in the strategy's order, and strategies must not overlap them. */
   RG_CAP_ORDERED_RECEIVES = 1024
 };
 
