@@ -37,7 +37,7 @@ baseline = false
            {dense, "local_sgd"},
            {dense, "dgc"},
            {dense, "sync_ps --set optimizer.clip_norm=0.1" + servers},
-           {sparse, "allreduce"},
+           {sparse, "allreduce --set strategy.algorithm=ring"},
            {sparse, "sync_ps" + servers},
        }}) {
     CAPTURE(strategy);
