@@ -42,7 +42,8 @@ public:
   virtual_network(std::uint32_t ranks, network_options options);
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
-  // null. The table lives as long as this object.
+  // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
+  // this object.
   const rg_transport& functions() const { return functions_; }
   // Returns the instance of a rank, to be passed as `self` to functions(). It lives as long as this object.
   void* endpoint(std::uint32_t rank);
