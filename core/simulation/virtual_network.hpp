@@ -29,8 +29,8 @@ namespace regatta {
 
 struct network_options {
   bool eager = true;        // else rendezvous
-  bool adds = true;         // the transport adds on receive
-  bool collectives = false; // the transport has native collectives
+  bool adds = true;         // the transport adds on receive, fp32 only
+  bool collectives = false; // the transport has native collectives; they reduce fp32 only
   bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;

@@ -16,7 +16,7 @@ typedef struct rg_launcher {
   /* [main] Joins this process to the launcher's other processes (e.g. MPI_Init). Called once in each process that the
    * launcher has started, in all of them at the same time, and before any of them creates an instance. The rank of a
    * process is the one that the launcher assigned to it. `host` is valid until the process ends. Returns RG_OK or an
-   * error, with its text in host->fail; an error ends the run. */
+   * error whose text was passed to host->fail(); an error ends the run. */
   rg_status (*join)(const rg_host* host);
 } rg_launcher;
 
