@@ -117,7 +117,7 @@ struct measure_config {
   std::int64_t repeats = 3;
   bool baseline = true;            // run the baseline and the contention control beside each repeat
   std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
-  double target = 0;               // not 0: the value that the evaluation's metric must reach
+  double target = 0;               // not 0: upper bound of the final metric "perplexity" or "loss", else lower bound
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };
 
