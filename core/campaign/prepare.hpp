@@ -34,11 +34,11 @@ prepared_run prepare(plugin_facts_cache& facts, const case_config& c, const std:
 // member "kernels". Throws failure as prepare() does. [main]
 prepared_run prepare_tuning(plugin_facts_cache& facts, const case_config& c);
 
-// Returns the case as one worker without communication, evaluation or straggler, with the same train.batch: per worker
-// with weak scaling, global with strong scaling.
+// Returns the case as one worker on one host, without communication, evaluation or straggler, with the same
+// train.batch: per worker with weak scaling, global with strong scaling.
 case_config baseline_of(const case_config& c);
-// Returns the case with the same number of workers, without communication, evaluation or straggler. It measures the
-// cost of sharing the machine.
+// Returns the case with the same number of workers, on one host, without communication, evaluation or straggler. It
+// measures the cost of sharing the machine.
 case_config contention_of(const case_config& c);
 // Returns true if the case is one worker with strategy "none" itself, so that it needs no baseline.
 bool is_baseline(const case_config& c);
@@ -50,11 +50,11 @@ bool has_control(const case_config& c);
 std::vector<case_config> runs_of(const case_config& c);
 
 // Returns a text that is equal for cases that share a baseline: they differ only in strategy, transport, evaluation,
-// and the cluster's workers, servers, hosts and straggler.
+// and the cluster's workers, servers, colocate, hosts and straggler.
 std::string baseline_key(const case_config& c);
-// Returns a text that is equal for cases that use the same kernels: same model, batch of a worker, micro-batches,
-// precision, device and threads. `row_major`: the case's strategy has RG_PLAN_ROW_MAJOR; kernels of another layout of
-// weights do not fit.
+// Returns a text that two cases have in common only if they use the same kernels: same model, train.batch (under strong
+// scaling also the same number of workers), train.batch_unit, micro-batches, precision, device, train.executor, threads
+// and `row_major`: whether the case's strategy has RG_PLAN_ROW_MAJOR.
 std::string kernels_key(const case_config& c, bool row_major);
 
 // Sets how long the ranks of a plan may make no progress, from the value of measure.timeout: a time such as "20s";

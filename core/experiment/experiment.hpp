@@ -115,9 +115,9 @@ struct measure_config {
   std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
-  bool baseline = true;            // run the baseline beside each repeat
+  bool baseline = true;            // run the baseline and the contention control beside each repeat
   std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
-  double target = 0;               // not 0: the value that the evaluation's metric must reach
+  double target = 0;               // not 0: upper bound of the final metric "perplexity" or "loss", else lower bound
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };
 
@@ -151,7 +151,7 @@ struct report_config {
 struct experiment {
   std::string name;
   std::string file;                     // path as the user gave it
-  std::vector<std::string> plugin_path; // absolute folders
+  std::vector<std::string> plugin_path; // absolute paths of folders and files of plugins
   std::vector<case_config> cases;       // at least one; the first swept key varies slowest
   std::vector<std::string> swept;       // swept keys: "train.batch"
   std::vector<std::string> notices;     // "FILE:LINE:COL: notice: KEY has no effect ..."

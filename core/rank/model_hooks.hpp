@@ -27,9 +27,10 @@ public:
   model_hooks(const model_hooks&) = delete;
   model_hooks& operator=(const model_hooks&) = delete;
 
-  // [compute] Calls the model's step(). `last`: the batch is the last of step `n`, so its gradients are those of the
-  // step. Throws failure, also (plugin) if the model breaks the rules of the hooks; that one is already reported to the
-  // coordinator, unless a ready() is missing. Requires `last` for calls of ready().
+  // [compute] Calls the model's step(). `last`: the micro-batch is the last of step `n`, so its gradients are those of
+  // the step. Throws failure, also (plugin) if the model breaks the rules of the hooks, such as a call of ready()
+  // without `last`. A broken rule is already reported to the coordinator when run() throws, unless the model has
+  // left out a call of ready().
   void run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result);
 
 private:

@@ -29,8 +29,8 @@ namespace regatta {
 
 struct network_options {
   bool eager = true;        // else rendezvous
-  bool adds = true;         // the transport adds on receive
-  bool collectives = false; // the transport has native collectives
+  bool adds = true;         // the transport adds on receive, fp32 only
+  bool collectives = false; // the transport has native collectives; they reduce fp32 only
   bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;
@@ -42,7 +42,8 @@ public:
   virtual_network(std::uint32_t ranks, network_options options);
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
-  // null. The table lives as long as this object.
+  // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
+  // this object.
   const rg_transport& functions() const { return functions_; }
   // Returns the instance of a rank, to be passed as `self` to functions(). It lives as long as this object.
   void* endpoint(std::uint32_t rank);

@@ -31,7 +31,8 @@ inline chunk chunk_of(std::uint64_t count, const std::uint64_t* counts, std::uin
   return {from, counts[index]};
 }
 
-// Returns the chunks of an ALL_TO_ALL without counts, which are equal.
+// Returns chunk `index`, from 0, of an ALL_TO_ALL without counts: chunks of equal size. Requires a `count` that is a
+// multiple of `members`; otherwise the last count % members elements are in no chunk.
 inline chunk equal_chunk(std::uint64_t count, std::uint64_t index, std::uint64_t members) noexcept {
   return {count / members * index, count / members};
 }

@@ -260,7 +260,8 @@ struct conv2d_options {
   double gain = relu_gain; // standard deviation of the initial weights: gain / sqrt(fan in)
 };
 
-// The op conv2d: [C,H,W] -> [channels,H',W']. The bias begins with zeros.
+// The op conv2d: [C,H,W] -> [channels,H',W']. The bias begins with zeros, has weight decay, and is not compressed
+// (weight_options.compressible).
 inline value conv2d(value x, const std::string& name, std::int64_t channels, const conv2d_options& o = {}) {
   detail::expect_rank(x, 3, name);
   auto& net = x.net();
@@ -285,7 +286,7 @@ struct dense_options {
 };
 
 // Adds the weights of a dense layer from `inputs` to `outputs` features, for several layers that share them: pass the
-// returned numbers to dense().
+// returned numbers to dense(). The bias begins with zeros and is not compressed.
 inline std::vector<std::uint32_t> dense_weights(network& net, const std::string& name, std::int64_t inputs,
                                                 std::int64_t outputs, const dense_options& o = {}) {
   weight_options start = detail::he_normal(inputs, o.gain);
@@ -319,8 +320,8 @@ struct batch_norm_options {
   bool sync = false;     // the op sync_batch_norm: over the batches of all workers
 };
 
-// The op batch_norm or sync_batch_norm: normalises each channel, the first dimension of x. Scale and bias have no
-// weight decay.
+// The op batch_norm or sync_batch_norm: normalises each channel, the first dimension of x. Scale and bias have no weight
+// decay and are not compressed.
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
   auto& net = x.net();
   if (x.dims().empty()) detail::bad_layer(name, "needs channels to normalise");

@@ -46,7 +46,8 @@ public:
     }
     return pull_rows(rows);
   }
-  // Provides the model with these rows.
+  // Provides the model with these rows, without an exchange: for passes whose gradients are not used, such as an
+  // evaluation.
   task<> pull_rows(step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_show(t, rows[t].size());
   }
@@ -143,7 +144,8 @@ public:
       co_await p.sent;
     }
   }
-  // Sends the gradients of the rows of the last pull(). Requires that they are final. Ends when they have been sent.
+  // Sends the gradients of the rows of the last pull(). Requires that this was a pull() with row_request::step, and that
+  // the gradients are final. Ends when they have been sent.
   task<> push() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       part& p = parts_[s];

@@ -19,7 +19,7 @@
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
 //     // Optional:
-//     std::uint64_t now() noexcept;                           // [loop] with RG_CAP_VIRTUAL
+//     std::uint64_t now() noexcept;                           // [loop] with RG_CAP_VIRTUAL: virtual time in ns
 //     void cancel_operation(std::uint64_t cookie);            // [loop] regatta.cancel/1
 //     std::span<const rg_counter> own_counters();             // [loop] regatta.counters/1; valid until the next call
 //     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
@@ -36,7 +36,7 @@
 //     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept; // [any]
 //     rg_status begin(const rg_collective& c);                // [loop]
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
-//     const void* extension(const char* id);                  // [any] other extensions, by id
+//     const void* extension(const char* id);                  // [any] another extension, by id, or null
 //   };
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
 //

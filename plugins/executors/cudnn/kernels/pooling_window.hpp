@@ -12,7 +12,9 @@ namespace cudnn {
 struct window {
   int height = 1, width = 1, out_height = 1, out_width = 1; // of the image; of the output
   int kernel_height = 1, kernel_width = 1, stride = 1, padding = 0;
-  int step = 1; // elements from one position of a channel to the next; the kernels of pooling.hpp set it
+  // Elements from one position of a channel to the next, in x, dy and `positions` alike; the kernels of pooling.hpp set
+  // it. The values in `positions` do not include it.
+  int step = 1;
 };
 
 // A range of rows or columns, without `end`.
