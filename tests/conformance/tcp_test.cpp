@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -61,7 +62,65 @@ bool has_ipv6() {
   return bound;
 }
 
+// A host's trace.
+struct recorder {
+  std::vector<rg_span> spans;
+  std::set<std::string> texts;
+  std::uint32_t on = 0;
+  rg_trace table = rg::make_versioned<rg_trace>();
+
+  recorder() {
+    table.context = this;
+    table.on = &on;
+    table.span = [](void* self, const rg_span* s) { static_cast<recorder*>(self)->spans.push_back(*s); };
+    table.text = [](void* self, const char* text) {
+      return static_cast<recorder*>(self)->texts.insert(text).first->c_str();
+    };
+  }
+};
+
 } // namespace
+
+TEST_CASE("tcp: a traced run has a span for each message, in the order on the wire") {
+  recorder sender, receiver;
+  endpoint a(tcp(), 0, 2, 1, "secret", {}, &sender.table), b(tcp(), 1, 2, 1, "secret", {}, &receiver.table);
+  const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
+  std::thread other([&] { b.connect(blobs); });
+  a.connect(blobs);
+  other.join();
+  const memory m = a.allocate(1 << 20), n = b.allocate(1 << 20);
+  const auto exchange = [&](const std::vector<std::uint64_t>& sizes) {
+    std::vector<std::uint64_t> sends, receives;
+    for (const std::uint64_t bytes : sizes) {
+      sends.push_back(a.send(1, 0, m, 0, bytes));
+      receives.push_back(b.recv(0, 0, n, 0, bytes));
+    }
+    std::thread far([&] { b.finish(receives); });
+    a.finish(sends);
+    far.join();
+  };
+  exchange({100});
+  CHECK(sender.spans.empty()); // nothing is recorded yet
+  CHECK(receiver.spans.empty());
+  sender.on = receiver.on = 1;
+  const std::vector<std::uint64_t> sizes = {8, 1 << 20, 0, 5000};
+  exchange(sizes);
+  for (const auto& [r, name] :
+       {std::pair(&sender, "send to rank 1, lane 0"), {&receiver, "receive from rank 0, lane 0"}}) {
+    CAPTURE(name);
+    REQUIRE(r->spans.size() == sizes.size());
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      const rg_span& s = r->spans[k];
+      CHECK(std::string(s.name) == name);
+      CHECK(std::string(s.category) == "communication");
+      CHECK(std::string(s.number_name) == "bytes");
+      CHECK(s.number == sizes[k]);
+      CHECK(s.track == r->spans[0].track);
+      CHECK(s.begin_ns <= s.end_ns);
+      if (k) CHECK(r->spans[k - 1].end_ns <= s.begin_ns);
+    }
+  }
+}
 
 TEST_CASE("tcp: connections without the secret get no answer, and ranks connect beside them") {
   const subject& which = tcp();

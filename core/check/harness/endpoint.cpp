@@ -34,11 +34,12 @@ rg_authenticate authenticate_with(const std::string& secret) {
 } // namespace
 
 endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-                   const std::string& secret, exchange_function exchange)
+                   const std::string& secret, exchange_function exchange, const rg_trace* trace)
     : secret_(secret), authenticate_(authenticate_with(secret_)), exchange_(std::move(exchange)),
       exchange_table_(rg::make_versioned<rg_exchange>()),
       host_(*which.plugins, {},
-            [this](std::string_view id) -> const void* {
+            [this, trace](std::string_view id) -> const void* {
+              if (id == RG_EXT_TRACE) return trace;
               if (id == RG_EXT_EXCHANGE && exchange_) return &exchange_table_;
               return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
             }),

@@ -13,6 +13,7 @@
 #include <regatta/ext/exchange.h>
 #include <regatta/ext/one_sided.h>
 #include <regatta/ext/regions.h>
+#include <regatta/ext/trace.h>
 #include <regatta/plugin.hpp>
 
 #include <array>
@@ -73,11 +74,13 @@ public:
   using exchange_function =
       std::function<std::vector<message>(std::span<const std::uint32_t> members, const message& mine)>;
 
-  // Creates the instance, without listening. `exchange` serves RG_EXT_EXCHANGE; empty: the host does not have it. Throws
+  // Creates the instance, without listening. `exchange` serves RG_EXT_EXCHANGE, and `trace` is RG_EXT_TRACE; empty and
+  // null: the host does not have it. Throws
   // skipped if the transport cannot run on this machine or cannot reach host memory; failure if its capabilities
   // contradict themselves.
   endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-           const std::string& secret = "secret of the run", exchange_function exchange = {});
+           const std::string& secret = "secret of the run", exchange_function exchange = {},
+           const rg_trace* trace = nullptr);
   ~endpoint(); // destroys the instance without close(), and frees its memory
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;

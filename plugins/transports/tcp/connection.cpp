@@ -7,13 +7,19 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <regatta/clock.hpp>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 namespace tcp {
 
 connection::connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket)
-    : shared_(shared), peer_(peer), lane_(lane), socket_(std::move(socket)) {}
+    : shared_(shared), peer_(peer), lane_(lane), track_(shared.tracks),
+      names_{shared.trace.text("send to rank " + std::to_string(peer) + ", lane " + std::to_string(lane)),
+             shared.trace.text("receive from rank " + std::to_string(peer) + ", lane " + std::to_string(lane))},
+      socket_(std::move(socket)) {
+  shared.tracks += 2;
+}
 
 void connection::post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie) {
   sends_.push({static_cast<const std::byte*>(data), bytes, cookie, make_header(bytes)});
@@ -73,6 +79,7 @@ bool connection::send_some() {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = count;
+    if (sent_ == 0) send_began_ = shared_.trace.on() ? rg::now_ns() : 0;
     ++shared_.system_calls;
     const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
@@ -89,6 +96,7 @@ bool connection::send_some() {
       const outgoing done = sends_.pop();
       sent_ -= done.head() + done.bytes;
       ++shared_.counters.messages_sent;
+      send_began_ = trace(false, send_began_, done.bytes);
       complete(done.cookie, RG_OK, done.bytes);
     }
   }
@@ -117,6 +125,7 @@ bool connection::receive_some() {
     take_from_stage();
     if (received_ == length_) {
       ++shared_.counters.messages_received;
+      trace(true, receive_began_, length_);
       end_message(RG_OK);
       continue;
     }
@@ -155,12 +164,25 @@ bool connection::begin_message() {
   stage_first_ += header_bytes(length_);
   received_ = 0;
   in_message_ = true;
+  receive_began_ = shared_.trace.on() ? rg::now_ns() : 0;
   const bool too_long = length_ > r.capacity;
   if (!too_long && !(r.adds && length_ % sizeof(float) != 0)) return true;
   const std::string size = std::to_string(length_) + " bytes";
   end_message(RG_E_OPERATION);
   lost("sent a message of " + size +
        (too_long ? ", longer than the receive posted for it" : ", which is no whole number of floats to add"));
+}
+
+std::uint64_t connection::trace(bool received, std::uint64_t began, std::uint64_t bytes) const {
+  if (!began) return 0;
+  const std::uint64_t now = rg::now_ns();
+  shared_.trace.span({.name = names_[received],
+                      .category = "communication",
+                      .track = track_ + received,
+                      .number_name = "bytes",
+                      .number = bytes},
+                     began, now);
+  return now;
 }
 
 // Ends the first receive: its message was received, broken off, or never begun.

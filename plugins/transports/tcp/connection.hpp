@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include <regatta/trace.hpp>
+
 struct iovec;
 
 namespace tcp {
@@ -37,6 +39,8 @@ inline constexpr std::size_t scratch_bytes = 512 << 10; // half of a core's L2 c
 
 // State that all connections of an instance share.
 struct common {
+  rg::tracer trace{nullptr};
+  std::uint32_t tracks = 0; // of the trace, taken so far
   std::size_t chunk; // bytes that progress() moves in each direction; up to twice as many to end a message being sent
   ring<rg_completion> finished;    // for poll() to return
   rg_counters counters{};          // bytes on the streams after the handshake, headers included
@@ -133,12 +137,16 @@ private:
   bool fill_stage();
   std::size_t read(std::span<iovec> parts, std::size_t wanted);
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes);
+  // Records a message that began at `began`, unless that is 0. Returns when it ended, for the next one.
+  std::uint64_t trace(bool received, std::uint64_t began, std::uint64_t bytes) const;
   [[noreturn]] void lost(const std::string& how) const;
 
   static constexpr std::size_t stage_bytes = 8192;
 
   common& shared_;
-  const std::uint32_t peer_, lane_;
+  const std::uint32_t peer_, lane_, track_;          // sends are on this track, receives on the next
+  const std::array<const char*, 2> names_;           // of both in the trace
+  std::uint64_t send_began_ = 0, receive_began_ = 0; // of the current messages, while spans are recorded; else 0
   descriptor socket_;
   std::uint64_t retransmits_ = 0;          // as the kernel said last
   bool readable_ = true, writable_ = true; // until a system call says otherwise

@@ -55,7 +55,7 @@ public:
           .range(0, 1 << 30));
 
   tcp_transport(const rg_host* host, const parameters& p)
-      : host_(host), parameters_(p), shared_{.chunk = static_cast<std::size_t>(p.chunk)} {
+      : host_(host), parameters_(p), shared_{.trace = rg::tracer(host), .chunk = static_cast<std::size_t>(p.chunk)} {
     if (!epoll_ || !wake_up_) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot watch sockets");
     watch(wake_up_.get(), EPOLLIN, nullptr);
   }
