@@ -95,7 +95,7 @@ public:
   // mark() is record() with a time by the device's own clock; its fences are accepted wherever those of record() are,
   // and are valid until their stream has 4096 more. elapsed() returns the nanoseconds from one mark to another,
   // negative if `to` passed first; it also takes fences of a model's phases and of its loss
-  // (rg_step_result.late_fence), and requires that both have passed. mark() and elapsed() require has_timing_marks().
+  // (rg_device_hooks.late_loss), and requires that both have passed. mark() and elapsed() require has_timing_marks().
   bool has_timing_marks() const noexcept { return functions_.mark && functions_.elapsed; }
   rg_fence mark(stream s);
   double elapsed(rg_fence from, rg_fence to);

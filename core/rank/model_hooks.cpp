@@ -31,22 +31,22 @@ model_hooks::model_hooks(session& s, strategy_loop& loop, step_times& times)
   find_bucket_ends();
   hooks_ = rg::make_versioned<rg_hooks>();
   hooks_.context = this;
-  hooks_.awaited = awaited_.data();
-  hooks_.awaited_count = static_cast<std::uint32_t>(awaited_.size());
-  hooks_.need = [](void* self, std::uint32_t tensor) { return static_cast<model_hooks*>(self)->need(tensor); };
-  if (s.device())
-    hooks_.need_after = [](void* self, std::uint32_t tensor, rg_fence* after) -> rg_status {
-      auto& hooks = *static_cast<model_hooks*>(self);
-      const rg_status status = hooks.need(tensor);
-      *after = hooks.session_.strategy().weights_after();
-      return status;
-    };
-  hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) {
-    static_cast<model_hooks*>(self)->ready(tensor, fence);
+  hooks_.need = [](void* self, std::uint32_t tensor) { return of(self).need(tensor); };
+  hooks_.ready = [](void* self, std::uint32_t tensor) { of(self).ready(tensor, 0); };
+  hooks_.backward = [](void* self) { of(self).phase(RG_PHASE_BACKWARD, 0); };
+  if (s.device()) hooks_.device = &device_hooks_;
+  device_hooks_ = rg::make_versioned<rg_device_hooks>();
+  device_hooks_.context = this;
+  device_hooks_.awaited = awaited_.data();
+  device_hooks_.awaited_count = static_cast<std::uint32_t>(awaited_.size());
+  device_hooks_.need = [](void* self, std::uint32_t tensor, rg_fence* after) {
+    const rg_status status = of(self).need(tensor);
+    *after = of(self).session_.strategy().weights_after();
+    return status;
   };
-  hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) {
-    static_cast<model_hooks*>(self)->phase(phase, fence);
-  };
+  device_hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) { of(self).ready(tensor, fence); };
+  device_hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) { of(self).phase(phase, fence); };
+  device_hooks_.late_loss = [](void* self, const double* at, rg_fence fence) { of(self).loss_ = {0, 0, at, fence}; };
   s.sum_over_workers = [this](const char* name, std::span<double> numbers) { return sum_over_workers(name, numbers); };
 }
 
@@ -68,18 +68,21 @@ void model_hooks::find_bucket_ends() {
   awaited_.erase(std::unique(awaited_.begin(), awaited_.end()), awaited_.end());
 }
 
-void model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result) {
+step_loss model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last) {
   model_instance& model = session_.model();
   times_.pass_begins();
   rules_.begin(n, last);
   pass_ = "forward pass";
   straggler_.resume();
+  loss_ = {};
+  auto result = rg::make_versioned<rg_step_result>();
   const rg_status status = model.functions().step(model.self(), &batch, &hooks_, &result);
   if (failure_) std::rethrow_exception(failure_);
   model.check_status(status, "step");
   if (last) rules_.require_all_ready();
   straggler_.compute(true);
   times_.pass_ends();
+  return {result.loss_sum, result.count, loss_.late, loss_.fence};
 }
 
 rg_status model_hooks::need(std::uint32_t tensor) noexcept {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "rank/hook_rules.hpp"
+#include "rank/pending_losses.hpp"
 #include "rank/session.hpp"
 #include "rank/straggler.hpp"
 #include "rank/strategy_loop.hpp"
@@ -31,9 +32,10 @@ public:
   // the step. Throws failure, also (plugin) if the model breaks the rules of the hooks, such as a call of ready()
   // without `last`. A broken rule is already reported to the coordinator when run() throws, unless the model has
   // left out a call of ready().
-  void run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result);
+  step_loss run(const rg_batch& batch, std::uint64_t n, bool last);
 
 private:
+  static model_hooks& of(void* self) { return *static_cast<model_hooks*>(self); }
   void map_tensors(const rg_arena& arena);
   void find_bucket_ends();
   rg_status need(std::uint32_t tensor) noexcept;
@@ -51,6 +53,8 @@ private:
   hook_rules rules_;
   const char* pass_ = nullptr; // as on the status page
   rg_hooks hooks_{};
+  rg_device_hooks device_hooks_{};
+  step_loss loss_;                   // of the current micro-batch
   std::vector<std::uint64_t> first_; // by tensor: its first weight in the arena
   // by tensor: end of the arena that is final once the tensor's gradient is ready
   std::vector<std::uint64_t> ready_end_;

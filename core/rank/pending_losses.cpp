@@ -15,13 +15,13 @@ void pending_losses::begin_step() {
   last_is_pending_ = false;
 }
 
-void pending_losses::add(std::uint64_t n, const rg_step_result& result) {
-  last_is_pending_ = result.late;
-  if (result.late)
-    pending_.push_back({n, result.late, result.late_fence});
+void pending_losses::add(std::uint64_t n, const step_loss& loss) {
+  last_is_pending_ = loss.late;
+  if (loss.late)
+    pending_.push_back({n, loss});
   else
-    record_.loss_sums.back() += result.loss_sum;
-  count_ += result.count;
+    record_.loss_sums.back() += loss.sum;
+  count_ += loss.count;
 }
 
 void pending_losses::end_step(std::uint64_t n) {
@@ -31,12 +31,12 @@ void pending_losses::end_step(std::uint64_t n) {
 
 void pending_losses::wait_until_at_most(std::size_t most) {
   while (pending_.size() > most) {
-    const pending loss = pending_.front();
+    const auto [step, loss] = pending_.front();
     wait_for(loss.fence);
     pending_.erase(pending_.begin());
-    record_.loss_sums[loss.step] += *loss.sum;
-    const bool last_of_step = pending_.empty() || pending_.front().step != loss.step;
-    if (last_of_step) require_finite(record_.loss_sums[loss.step], loss.step);
+    record_.loss_sums[step] += *loss.late;
+    const bool last_of_step = pending_.empty() || pending_.front().step != step;
+    if (last_of_step) require_finite(record_.loss_sums[step], step);
   }
 }
 

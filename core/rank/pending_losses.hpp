@@ -13,6 +13,15 @@
 
 namespace regatta {
 
+// The loss of a micro-batch: `sum` over `count` samples or tokens; on a device `*late`, once `fence` has passed, if that
+// is not null.
+struct step_loss {
+  double sum = 0;
+  std::uint64_t count = 0;
+  const double* late = nullptr;
+  rg_fence fence = 0;
+};
+
 // All functions are [compute]. end_step() and wait_until_at_most() throw failure (wrong) if the complete sum of a
 // step's losses is not finite.
 class pending_losses {
@@ -22,7 +31,7 @@ public:
 
   void begin_step(); // of steps 0, 1, ... in order, before the step's first add()
   // Adds the loss of a micro-batch to step `n`, at once or when the device has computed it.
-  void add(std::uint64_t n, const rg_step_result& result);
+  void add(std::uint64_t n, const step_loss& loss);
   // Call it after the step's last micro-batch.
   void end_step(std::uint64_t n);
   // Returns whether the loss of the micro-batch that was added last was pending.
@@ -34,8 +43,7 @@ public:
 private:
   struct pending {
     std::uint64_t step;
-    const double* sum;
-    rg_fence fence;
+    step_loss loss;
   };
   void wait_for(rg_fence fence);
   void require_finite(double loss, std::uint64_t step) const;

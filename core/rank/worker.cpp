@@ -152,10 +152,9 @@ void worker::compute_micro_batch(std::uint64_t n, std::uint64_t m) {
   session_.control.operation("forward pass");
   losses_.wait_until_at_most(1);
   times_.collect_device_times(record_, session_.job.warmup);
-  auto result = rg::make_versioned<rg_step_result>();
-  hooks_.run(batch, n, m + 1 == session_.job.micro_batches(), result);
-  losses_.add(n, result);
-  if (result.late) times_.device_pass_ends(result.late_fence);
+  const step_loss loss = hooks_.run(batch, n, m + 1 == session_.job.micro_batches());
+  losses_.add(n, loss);
+  if (loss.late) times_.device_pass_ends(loss.fence);
 }
 
 void worker::count_units() {

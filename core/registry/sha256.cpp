@@ -33,10 +33,4 @@ std::string sha256::hex() {
   return text;
 }
 
-std::string sha256_of_text(std::string_view text) {
-  sha256 sum;
-  sum.add(text);
-  return sum.hex();
-}
-
 } // namespace regatta

@@ -21,7 +21,4 @@ private:
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
-// [any] Returns hex() of the bytes of `text`. Throws as the class does.
-std::string sha256_of_text(std::string_view text);
-
 } // namespace regatta

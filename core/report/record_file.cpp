@@ -21,6 +21,12 @@
 namespace regatta {
 namespace {
 
+std::string sha256_of_text(std::string_view text) {
+  sha256 sum;
+  sum.add(text);
+  return sum.hex();
+}
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 

@@ -18,21 +18,18 @@ public:
   // Completes operation `cookie` at time `at` with `bytes`, and with the status of function `f`, which is called then; of
   // two with one time, the first that was added first.
   void add(std::uint64_t at, std::uint64_t cookie, std::uint64_t bytes, std::function<rg_status()> f = {}) {
-    timers_.push({at, order_++, cookie, bytes, std::move(f)});
+    timers_.push({at, order_++, {.cookie = cookie, .bytes = bytes}, std::move(f)});
   }
   // Appends the completions that are due at time now(), which is read again for each. Returns the first error among them;
   // RG_OK: there is none.
   template <class Clock> rg_status complete_due(const Clock& now, std::vector<rg_completion>& out) {
     rg_status first = RG_OK;
     while (!timers_.empty() && timers_.top().at <= now()) {
-      const timer due = timers_.top();
+      timer due = timers_.top();
       timers_.pop();
-      rg_completion c{};
-      c.cookie = due.cookie;
-      c.bytes = due.bytes;
-      if (due.run) c.status = due.run();
-      if (first >= 0) first = c.status;
-      out.push_back(c);
+      if (due.run) due.done.status = due.run();
+      if (first >= 0) first = due.done.status;
+      out.push_back(due.done);
     }
     return first;
   }
@@ -42,7 +39,8 @@ public:
 
 private:
   struct timer {
-    std::uint64_t at, order, cookie, bytes;
+    std::uint64_t at, order;
+    rg_completion done;
     std::function<rg_status()> run; // empty: none
     bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
   };

@@ -240,7 +240,9 @@ std::string changed(const std::string& line, const std::string& pointer, const j
   else
     record[at] = value;
   const std::string text = record.dump();
-  return "{\"sha256\":\"" + regatta::sha256_of_text(text) + "\",\"record\":" + text + "}\n";
+  regatta::sha256 sum;
+  sum.add(text);
+  return "{\"sha256\":\"" + sum.hex() + "\",\"record\":" + text + "}\n";
 }
 
 } // namespace

@@ -260,39 +260,48 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   rg_hooks hooks = {};
   hooks.struct_size = sizeof hooks;
   hooks.context = this;
-  hooks.awaited = awaited_.empty() ? nullptr : awaited_.data();
-  hooks.awaited_count = static_cast<std::uint32_t>(awaited_.size());
   hooks.need = [](void* context, std::uint32_t t) -> rg_status {
     auto& self = *static_cast<executed*>(context);
     self.events.push_back(std::string("need ") + self.tensors[t].name);
     return RG_OK;
   };
-  if (device_)
-    hooks.need_after = [](void* context, std::uint32_t t, rg_fence* after) -> rg_status {
-      auto& self = *static_cast<executed*>(context);
-      self.events.push_back(std::string("need ") + self.tensors[t].name);
-      self.bring(t);
-      *after = self.recorded();
-      return RG_OK;
-    };
-  hooks.ready = [](void* context, std::uint32_t t, rg_fence fence) {
+  hooks.ready = [](void* context, std::uint32_t t) {
     auto& self = *static_cast<executed*>(context);
     self.events.push_back(std::string("ready ") + self.tensors[t].name);
-    if (!self.device_) return;
+  };
+  hooks.backward = [](void* context) { static_cast<executed*>(context)->events.emplace_back("backward"); };
+  auto on_device = rg::make_versioned<rg_device_hooks>();
+  if (device_) hooks.device = &on_device;
+  on_device.context = this;
+  on_device.awaited = awaited_.empty() ? nullptr : awaited_.data();
+  on_device.awaited_count = static_cast<std::uint32_t>(awaited_.size());
+  on_device.need = [](void* context, std::uint32_t t, rg_fence* after) -> rg_status {
+    auto& self = *static_cast<executed*>(context);
+    self.events.push_back(std::string("need ") + self.tensors[t].name);
+    self.bring(t);
+    *after = self.recorded();
+    return RG_OK;
+  };
+  on_device.ready = [](void* context, std::uint32_t t, rg_fence fence) {
+    auto& self = *static_cast<executed*>(context);
+    self.events.push_back(std::string("ready ") + self.tensors[t].name);
     self.check(self.device_->wait_for(self.device_self_, 0, fence));
     self.fetch(std::exchange(self.fetched_, t + 1), t + 1);
   };
-  hooks.phase = [](void* context, std::uint32_t phase, rg_fence) {
+  on_device.phase = [](void* context, std::uint32_t phase, rg_fence) {
     if (phase == RG_PHASE_BACKWARD) static_cast<executed*>(context)->events.emplace_back("backward");
+  };
+  on_device.late_loss = [](void* context, const double* sum, rg_fence fence) {
+    static_cast<executed*>(context)->late_ = {sum, fence};
   };
   auto result = rg::make_versioned<rg_step_result>();
   fetched_ = 0;
   bring_states();
   check(functions_->step(self_, &raw, &hooks, &result));
-  if (result.late) {
-    check(device_->wait(device_self_, result.late_fence));
-    result.loss_sum = *result.late;
-    check(device_->wait_for(device_self_, 0, result.late_fence)); // states are final there, too
+  if (const auto [sum, fence] = std::exchange(late_, {}); sum) {
+    check(device_->wait(device_self_, fence));
+    result.loss_sum = *sum;
+    check(device_->wait_for(device_self_, 0, fence)); // states are final there, too
   }
   if (device_) {
     for (std::size_t t = 0; t < tensors.size(); ++t)

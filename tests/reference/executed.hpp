@@ -102,6 +102,7 @@ private:
   void* self_ = nullptr;
   std::vector<rg_input> inputs_;
   std::vector<std::uint32_t> awaited_;
+  std::pair<const double*, rg_fence> late_{}; // where the loss of the current step will be
   const rg_step_collectives* collectives_;
   const rg_trace* trace_;
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them

@@ -307,7 +307,7 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
     if (!c.names("need", tensor)) return RG_E_CANCELLED;
     return c.hooks.need ? c.hooks.need(tensor) : RG_OK;
   };
-  h.ready = [](void* self, std::uint32_t tensor, rg_fence) {
+  h.ready = [](void* self, std::uint32_t tensor) {
     auto& c = *static_cast<context*>(self);
     if (c.names("ready", tensor) && c.hooks.ready) c.hooks.ready(tensor);
   };
@@ -316,9 +316,9 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
       auto& c = *static_cast<context*>(self);
       if (c.names("done", tensor)) c.hooks.done(tensor);
     };
-  h.phase = [](void* self, std::uint32_t phase, rg_fence) {
+  h.backward = [](void* self) {
     auto& c = *static_cast<context*>(self);
-    if (phase == RG_PHASE_BACKWARD && c.hooks.backward) c.hooks.backward();
+    if (c.hooks.backward) c.hooks.backward();
   };
   result = rg::make_versioned<rg_step_result>();
   const rg_status status = functions_.step(self_, &b, &h, &result);

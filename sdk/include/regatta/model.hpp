@@ -39,6 +39,7 @@
 // during the call, unless abi/model.h names a longer time.
 #pragma once
 
+#include <regatta/ext/device.h>
 #include <regatta/ext/frequencies.h>
 #include <regatta/layers.hpp>
 #include <regatta/members.hpp>
@@ -88,15 +89,17 @@ struct step_ended {
 // [compute] The functions that a model calls during a step (rg_hooks of abi/model.h). Valid until step() returns.
 class hooks {
 public:
-  explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
+  explicit hooks(const rg_hooks* h) noexcept
+      : hooks_(h ? copy_versioned(*h) : rg_hooks{}),
+        device_(hooks_.device ? copy_versioned(*hooks_.device) : rg_device_hooks{}) {}
   // To be called before dense weight `tensor` is first read in this step; on devices for every dense tensor. May wait
   // until the weight has arrived. On devices work that reads the weight or writes its gradient must be ordered after
   // the returned fence, unless that is 0; on the host it returns 0. Throws step_ended.
   rg_fence need(std::uint32_t tensor) const {
     rg_fence after = 0;
     rg_status s = RG_OK;
-    if (hooks_.need_after)
-      s = hooks_.need_after(hooks_.context, tensor, &after);
+    if (device_.need)
+      s = device_.need(device_.context, tensor, &after);
     else if (hooks_.need)
       s = hooks_.need(hooks_.context, tensor);
     if (s != RG_OK) throw step_ended{s};
@@ -112,26 +115,36 @@ public:
   // now), and that this step reads their weights no more. To be called in the last micro-batch (RG_BATCH_LAST) only,
   // with ascending tensors up to the last dense one.
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {
-    if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
+    if (device_.ready)
+      device_.ready(device_.context, tensor, fence);
+    else if (hooks_.ready)
+      hooks_.ready(hooks_.context, tensor);
   }
   // Reports that the forward pass begins: its first weights have arrived. Only for devices with rg_device.elapsed.
   void forward(rg_fence fence) const {
-    if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_FORWARD, fence);
+    if (device_.phase) device_.phase(device_.context, RG_PHASE_FORWARD, fence);
   }
   // Reports that the forward pass has ended, once `fence` has passed (0: now). Once in each step, before the first
   // ready(). May wait until all weights have arrived.
   void backward(rg_fence fence = 0) const {
-    if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);
+    if (device_.phase)
+      device_.phase(device_.context, RG_PHASE_BACKWARD, fence);
+    else if (hooks_.backward)
+      hooks_.backward(hooks_.context);
   }
+  // Reports that the sum of this step's loss is at `*sum` once `fence` has passed, and stays there until two more steps
+  // have begun; the result's loss_sum is then not read. Requires a device.
+  void late_loss(const double* sum, rg_fence fence) const { device_.late_loss(device_.context, sum, fence); }
   // Returns the dense tensors, ascending and valid during the step, whose ready() the engine waits for: the others' may
   // be left out. Nothing: all of them.
   std::optional<std::span<const std::uint32_t>> awaited() const {
-    if (!hooks_.awaited) return std::nullopt;
-    return std::span(hooks_.awaited, hooks_.awaited_count);
+    if (!device_.awaited) return std::nullopt;
+    return std::span(device_.awaited, device_.awaited_count);
   }
 
 private:
   rg_hooks hooks_;
+  rg_device_hooks device_; // without functions on the host
 };
 
 namespace detail::models {

@@ -186,8 +186,7 @@ public:
         if (kind_of(i) == RG_TENSOR_DENSE) hooks.ready(i, gpu_.record(stream_));
     auto result = rg::make_versioned<rg_step_result>();
     result.count = batch.samples;
-    result.late = loss;
-    result.late_fence = done;
+    hooks.late_loss(loss, done);
     return result;
   }
   void evaluate(const rg_batch& batch, std::span<double> sums) {

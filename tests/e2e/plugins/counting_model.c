@@ -70,8 +70,8 @@ static rg_status count(void* self, const rg_batch* batch, uint64_t* counts) {
 static rg_status step(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result) {
   (void)self;
   hooks->need(hooks->context, 0);
-  if (!getenv("COUNTING_WITHOUT_PHASES")) hooks->phase(hooks->context, RG_PHASE_BACKWARD, 0);
-  if (batch->flags & RG_BATCH_LAST) hooks->ready(hooks->context, 0, 0);
+  if (!getenv("COUNTING_WITHOUT_PHASES")) hooks->backward(hooks->context);
+  if (batch->flags & RG_BATCH_LAST) hooks->ready(hooks->context, 0);
   result->loss_sum = (double)batch->samples * (double)(100000 * batch->global_counts[1] + batch->global_counts[0]);
   result->count = batch->samples;
   return RG_OK;

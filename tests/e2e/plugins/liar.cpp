@@ -127,10 +127,10 @@ rg_status step(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step
   if (m.mistake == "not supported here") return RG_E_UNSUPPORTED;
   for (std::uint32_t t = 0; t < 2; ++t)
     if (const rg_status s = hooks->need(hooks->context, t); s != RG_OK) return s;
-  hooks->phase(hooks->context, RG_PHASE_BACKWARD, 0);
+  hooks->backward(hooks->context);
   for (std::uint32_t t = 0; t < 2; ++t) {
     for (int i = 0; i < 16; ++i) m.gradients[t][i] = 0.5F;
-    hooks->ready(hooks->context, t, 0);
+    hooks->ready(hooks->context, t);
   }
   result->loss_sum = static_cast<double>(batch->samples);
   result->count = batch->samples;

@@ -430,8 +430,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   rg_step_result result{};
   result.count = program_.losses.size() == 1 ? program_.losses.front()->count(batch) : batch.samples;
   if (on_device_) {
-    result.late = &out.loss;
-    result.late_fence = passed_[slot];
+    hooks.late_loss(&out.loss, passed_[slot]);
     return result;
   }
   for (const auto& w : program_.weights)

@@ -165,8 +165,8 @@ typedef enum rg_type {
 /* How a collective combines the members' elements. AVERAGE: the sum divided by the number of members. */
 typedef enum rg_reduction { RG_SUM = 1, RG_AVERAGE = 2, RG_MAX = 3 } rg_reduction;
 
-/* Where memory is; a bit mask where several places are meant. A device is of a kind that its executor names, such as
- * "cuda" (ext/device.h). All devices of a run are of one kind. */
+/* Where memory is; a bit mask where several places are meant. A device is of a kind that its executor names
+ * (ext/device.h). All devices of a run are of one kind. */
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2 };
 
 /* The number of a region: memory that a transport knows before a transfer names it (ext/regions.h). The engine creates a

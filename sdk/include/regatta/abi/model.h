@@ -127,7 +127,7 @@ typedef struct rg_rows {
 /* The part of a sparse table that a step works with: the rows that its batch touches, in ascending order. With gradient
  * accumulation, these are the rows of all micro-batches of the step. All pointers are to host memory. If the model
  * computes on a device, `weights` and `gradients` are memory from allocate_host() (ext/device.h): the engine does not
- * change `weights` before rg_step_result.late_fence of the last micro-batch has passed, and reads `gradients` only
+ * change `weights` before the fence of rg_device_hooks.late_loss of the last micro-batch has passed, and reads `gradients` only
  * afterwards. */
 typedef struct rg_table_rows {
   uint32_t struct_size;
@@ -156,11 +156,8 @@ typedef struct rg_model_memory {
 
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
-  RG_BATCH_LAST = 2, /* the step's last micro-batch: the model has to call rg_hooks.ready; in others it must not */
-  /* On devices: the inputs are memory from allocate_host() (ext/device.h), and do not change until
-   * rg_step_result.late_fence has passed. step() therefore need not wait for their copy to the device. */
-  RG_BATCH_HELD = 4
-};
+  RG_BATCH_LAST = 2 /* the step's last micro-batch: the model has to call rg_hooks.ready; in others it must not */
+};                  /* 4 is RG_BATCH_HELD (ext/device.h) */
 
 typedef struct rg_batch {
   uint32_t struct_size;
@@ -186,10 +183,7 @@ typedef struct rg_batch {
   const void* const* const* rows_at;
 } rg_batch;
 
-enum {
-  RG_PHASE_BACKWARD = 1, /* the forward pass has ended: once in each step(), before the first ready() */
-  RG_PHASE_FORWARD = 2   /* the forward pass begins: its first weights have arrived; only for devices with elapsed() */
-};
+typedef struct rg_device_hooks rg_device_hooks; /* ext/device.h */
 
 /* The functions that a model calls within step(), to synchronise with the exchange. [compute] Valid during step(). A
  * null function needs no call. */
@@ -199,38 +193,27 @@ typedef struct rg_hooks {
   /* To be called before dense weight `tensor` is first read in this step, and again after done(). May wait until the
    * weight has arrived. If it does not return RG_OK, step() must return that status at once. */
   rg_status (*need)(void* context, uint32_t tensor);
-  /* Reports that the gradients of all dense tensors up to and including `tensor` are final once `fence` has passed (0:
-   * on the host, now), and that this step reads their weights no more. To be called with ascending tensors, each at
-   * most once. The run fails unless the last dense tensor is reported before the step's last micro-batch returns. */
-  void (*ready)(void* context, uint32_t tensor, rg_fence fence);
-  /* Reports that an RG_PHASE_* begins once `fence` has passed. RG_PHASE_BACKWARD may wait until all weights have
-   * arrived. A step that never reports it counts as backward pass as a whole. */
-  void (*phase)(void* context, uint32_t phase, rg_fence fence);
-  /* Replaces need() if the model's memory is a device's: to be called for every dense tensor in every step. Work on the
-   * device that reads the weight or writes its gradient must be ordered after the fence `*after`, unless that is 0.
-   * Null: the memory is the host's. */
-  rg_status (*need_after)(void* context, uint32_t tensor, rg_fence* after);
-  /* The dense tensors whose ready() the engine waits for, ascending, and the same in every step. For other tensors the
-   * model may leave ready() out, and may call need() for all tensors between two of these at once. Null: the engine
-   * waits for every ready(). */
-  const uint32_t* awaited;
-  uint32_t awaited_count;
+  /* Reports that the gradients of all dense tensors up to and including `tensor` are final, and that this step reads
+   * their weights no more. To be called with ascending tensors, each at most once. The run fails unless the last dense
+   * tensor is reported before the step's last micro-batch returns. */
+  void (*ready)(void* context, uint32_t tensor);
+  /* Reports that the forward pass has ended: once in each step(), before the first ready(). May wait until all weights
+   * have arrived. A step that never reports it counts as backward pass as a whole. */
+  void (*backward)(void* context);
   /* Only for models with RG_MODEL_RELEASES; null: weights stay in memory during the step. To be called once for each
    * need() of a dense weight, after the last use in that pass: until the next need() of the weight its memory may hold
    * anything. Where the backward pass reads the weight, too, it calls need() and done() again. Each pass calls need() and
    * done() at most once for a weight, and done() does not wait. */
   void (*done)(void* context, uint32_t tensor);
+  /* Of a model on a device, which calls these functions in place of need, ready and backward. Null: the model's memory
+   * is the host's. */
+  const rg_device_hooks* device;
 } rg_hooks;
 
 typedef struct rg_step_result {
   uint32_t struct_size;
   double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
   uint64_t count;  /* number of terms in that sum; the result has the mean over all workers */
-  /* On devices step() may return before the loss is known: `late` then points to host memory, in which the sum is once
-   * `late_fence` has passed, and stays until two more steps have begun. The engine reads it one step later, or at the
-   * end. Null: loss_sum is set. */
-  const double* late;
-  rg_fence late_fence;
 } rg_step_result;
 
 typedef struct rg_model {

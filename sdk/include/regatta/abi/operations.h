@@ -223,7 +223,7 @@ typedef struct rg_run {
   uint32_t buffer_count;
   void* const* addresses; /* [buffer_count]: the first byte of each buffer */
   const char* device;     /* the kind of device that the buffers are on, as rg_executor.device; null: in host memory */
-  void* stream;           /* the device's stream, e.g. a cudaStream_t of kind "cuda"; null: in host memory */
+  void* stream; /* the device's stream, of the type that its kind defines (ext/device.h); null: in host memory */
 } rg_run;
 
 /* Calls function(context, run), which uses the buffers, of any type, and `context` only. An error that it returns ends

@@ -3,8 +3,9 @@
  * Extensions of executors that compute on devices with their own memory. An executor that runs on the host alone needs
  * none of this. The rules of abi.h hold.
  *
- * The kind of a device is a name that executors and transports agree on. It defines what addresses and fences are:
- *   "cuda"   device pointers of CUDA; a fence is the handle of a cudaEvent_t that was recorded
+ * The kind of a device is a name that executors and transports agree on. It defines what addresses, streams and
+ * fences are:
+ *   "cuda"   device pointers of CUDA; a cudaStream_t; the handle of a cudaEvent_t that was recorded
  * The engine knows no kind: it passes addresses and fences between plugins of the same kind.
  */
 #ifndef REGATTA_EXT_DEVICE_H
@@ -37,6 +38,38 @@ typedef struct rg_devices {
    * 0". "": unknown. */
   rg_status (*topology)(const rg_host* host, uint32_t a, uint32_t b, char* text, uint64_t room);
 } rg_devices;
+
+/* A flag of rg_batch: the inputs are memory from allocate_host(), and do not change until the fence of late_loss() has
+ * passed. step() therefore need not wait for their copy to the device. */
+enum { RG_BATCH_HELD = 4 };
+
+enum {
+  RG_PHASE_FORWARD = 1, /* the forward pass begins: its first weights have arrived; only for devices with elapsed() */
+  RG_PHASE_BACKWARD = 2 /* the forward pass has ended: once in each step(), before the first ready() */
+};
+
+/* What a model on a device calls within step() (rg_hooks.device): its work runs later than its calls, and fences order
+ * the two. [compute] All functions are there. Valid during step(). */
+struct rg_device_hooks {
+  uint32_t struct_size;
+  void* context;
+  /* To be called for every dense tensor in every step, as rg_hooks.need. Work that reads the weight or writes its gradient
+   * must be ordered after the fence `*after`, unless that is 0. */
+  rg_status (*need)(void* context, uint32_t tensor, rg_fence* after);
+  /* As rg_hooks.ready, once `fence` has passed; 0: now. */
+  void (*ready)(void* context, uint32_t tensor, rg_fence fence);
+  /* Reports that an RG_PHASE_* begins once `fence` has passed; 0: now. As rg_hooks.backward. */
+  void (*phase)(void* context, uint32_t phase, rg_fence fence);
+  /* At most once in each step(): reports that `*sum`, in host memory, is this batch's loss_sum once `fence` has passed,
+   * and stays until two more steps have begun. rg_step_result.loss_sum is then not read. The engine reads the sum one
+   * step later, or at the end. */
+  void (*late_loss)(void* context, const double* sum, rg_fence fence);
+  /* The dense tensors whose ready() the engine waits for, ascending, and the same in every step. For other tensors the
+   * model may leave ready() out, and may call need() for all tensors between two of these at once. Null: the engine
+   * waits for every ready(). */
+  const uint32_t* awaited;
+  uint32_t awaited_count;
+};
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
  * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
@@ -165,8 +198,8 @@ typedef struct rg_device {
    * them. */
   rg_status (*mark)(void* self, uint32_t stream, rg_fence* fence);
   /* [any] Writes the time in nanoseconds from when the device passed `from` until it passed `to`; negative if `to`
-   * passed first. Both fences must have passed, and must come from mark(), from a model's rg_hooks.phase or from its
-   * rg_step_result.late_fence. */
+   * passed first. Both fences must have passed, and must come from mark(), or from a model's phase() or
+   * late_loss() (rg_device_hooks). */
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
   /* [loop] Enqueues a matrix product, as rg_gemm says, of at least one element. `what` is read during the call. Null: the
    * device has none, and strategies that need one are refused. */
