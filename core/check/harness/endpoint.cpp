@@ -167,11 +167,11 @@ rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const mem
                                std::uint64_t bytes, std::uint32_t flags, std::uint32_t wire) {
   require(offset + bytes <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
   auto t = rg::make_versioned<rg_transfer>();
-  const bool floats = (flags & RG_TRANSFER_ADD) || wire != 0;
+  const bool as_floats = (flags & RG_TRANSFER_ADD) || wire != 0;
   t.flags = flags;
   t.peer = peer;
   t.lane = lane;
-  t.buffer = {m.region, static_cast<std::uint32_t>(floats ? RG_F32 : RG_U8), offset, floats ? bytes / 4 : bytes};
+  t.buffer = {m.region, static_cast<std::uint32_t>(as_floats ? RG_F32 : RG_U8), offset, as_floats ? bytes / 4 : bytes};
   t.wire = wire;
   t.bytes = bytes;
   t.address = m.data ? m.data + offset : nullptr;

@@ -3,6 +3,7 @@
 
 #include "runtime/memory_plan.hpp"
 
+#include <regatta/ext/device.h>
 #include <utility>
 
 namespace cudnn {
