@@ -127,8 +127,8 @@ typedef struct rg_rows {
 /* The part of a sparse table that a step works with: the rows that its batch touches, in ascending order. With gradient
  * accumulation, these are the rows of all micro-batches of the step. All pointers are to host memory. If the model
  * computes on a device, `weights` and `gradients` are memory from allocate_host() (ext/device.h): the engine does not
- * change `weights` before the fence of rg_device_hooks.late_loss of the last micro-batch has passed, and reads `gradients` only
- * afterwards. */
+ * change `weights` before the fence of rg_device_hooks.late_loss of the last micro-batch has passed, and reads
+ * `gradients` only afterwards. */
 typedef struct rg_table_rows {
   uint32_t struct_size;
   uint32_t tensor;
