@@ -4,6 +4,7 @@
 // limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
 // tests.
 #include "comm_bench.hpp"
+#include "cpu.hpp"
 #include "limits.hpp"
 #include "models_bench.hpp"
 #include "runs.hpp"
@@ -39,6 +40,7 @@ public:
   // Two workers on two cores, batch 64.
   void scaling() {
     for (const char* precision : {"fp32", "bf16"}) {
+      if (std::string(precision) == "bf16" && !regatta::test::computes_bf16()) continue;
       const std::string toml = fmt::format(
           "[model]\nplugin=\"vgg16\"\n[train]\nbatch=64\nprecision=\"{}\"\n[cluster]\nworkers=2\nservers=2\n"
           "colocate=true\n[measure]\nwarmup=2\nsteps=8\nrepeats=3\n[sweep]\n"

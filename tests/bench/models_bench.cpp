@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models_bench.hpp"
 
+#include "cpu.hpp"
 #include "gradients.hpp"
 #include "limits.hpp"
 #include "runs.hpp"
@@ -106,14 +107,15 @@ void compare_models(const std::filesystem::path& build, const std::string& only)
   for (const comparison& c : comparisons) {
     if (!only.empty() && only != c.id) continue;
     const speeds fp32 = beside_pytorch(ours, c, "fp32", has_peer);
-    const speeds bf16 = c.bf16 ? beside_pytorch(ours, c, "bf16", has_peer) : speeds{};
+    const speeds bf16 = c.bf16 && test::computes_bf16() ? beside_pytorch(ours, c, "bf16", has_peer) : speeds{};
     const auto apart = differences_of(c.file, c.id, static_cast<std::uint64_t>(c.batch));
+    const std::string bf16_apart = apart && apart->bf16 ? fmt::format("{:.1e}", *apart->bf16) : "-";
     if (apart)
-      fmt::print("  gradients, relative to fp32 by the direct algorithm: {:.1e} in fp32, {:.1e} in bf16\n",
-                 apart->algorithms, apart->bf16);
+      fmt::print("  gradients, relative to fp32 by the direct algorithm: {:.1e} in fp32, {} in bf16\n",
+                 apart->algorithms, bf16_apart);
     fmt::print("\n");
     rows += fmt::format("| {} | {} | {} | {} |\n", c.title, cells(fp32), cells(bf16),
-                        apart ? fmt::format("{:.1e} | {:.1e}", apart->algorithms, apart->bf16) : "- | -");
+                        apart ? fmt::format("{:.1e} | {}", apart->algorithms, bf16_apart) : "- | -");
   }
   if (rows.empty()) throw std::invalid_argument("no model \"" + only + "\" is compared");
   fmt::print("| model, samples/s | fp32 | PyTorch | ratio | bf16 | PyTorch | ratio | gradients fp32 | bf16 |\n"

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The precisions that the oneDNN executor computes in on this CPU: fp32 and, where the CPU has AVX-512, bf16, in which
-// it emulates instructions that the CPU lacks.
+// The precisions that the oneDNN executor computes in on this CPU.
 #pragma once
+
+#include "cpu.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
 namespace regatta::test {
-
-// The instruction sets that oneDNN counts as its level avx512_core.
-inline bool computes_bf16() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-}
 
 // Returns "fp32" and, where it can be computed, "bf16"; says so where it cannot.
 inline std::vector<const char*> precisions() {
