@@ -160,11 +160,9 @@ void model_instance::compile(const registry& plugins, const train_config& train,
       status = executor.executor.compile(executor_host_.c(), values_.back().data(), &graph, &setup, &self_);
       return status == RG_E_UNSUPPORTED ? rg_status{RG_OK} : status;
     });
-    if (status != RG_E_UNSUPPORTED) {
-      executor_ = executor.id;
-      functions_ = executor.executor_model;
-      return;
-    }
+    executor_ = executor.id;
+    functions_ = executor.executor_model;
+    if (status != RG_E_UNSUPPORTED) return;
     self_ = nullptr;
     refusals.push_back(fmt::format("{}: {}", executor.id, executor_host_.take_error()));
   }

@@ -60,7 +60,8 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
 
   // The example files expect each project in a separate folder, built in its folder `build`.
   fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);
-  for (const char* name : {"custom_model", "custom_transport", "custom_strategy", "custom_compressor"}) {
+  for (const char* name :
+       {"custom_model", "custom_transport", "custom_strategy", "custom_compressor", "custom_executor"}) {
     CAPTURE(name);
     const fs::path project = examples / name;
     fs::remove_all(project / "build");
@@ -123,7 +124,8 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   for (const char* plugin :
        {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
         "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
-        "custom_strategy/build/custom_strategy_c.so", "custom_compressor/build/custom_compressor.so"}) {
+        "custom_strategy/build/custom_strategy_c.so", "custom_compressor/build/custom_compressor.so",
+        "custom_executor/build/custom_executor.so"}) {
     CAPTURE(plugin);
     const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
     CHECK_MESSAGE(checked == 0, contents(log));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of executors: each op against the reference in fp64, and the refusal of ops and attributes that it does not
-// know.
+// Tests of executors: each op against the reference in fp64, initial values, and the refusal of ops and attributes that
+// it does not know.
 #include "check/executor/op_cases.hpp"
 #include "check/executor/op_comparison.hpp"
 #include "check/harness/progress.hpp"
@@ -111,6 +111,13 @@ template <class F> void for_each_op(const subject& s, const F& f) {
   if (!any) throw skipped("it compiles no graph of this suite: " + refusal);
 }
 
+void initial_values(const subject& s) {
+  for_each_op(s, [&](const op_suite& suite, std::size_t, const rg_graph& graph) {
+    compare_initial_values(s, graph, suite.cases.front().batches.back());
+    report_progress();
+  });
+}
+
 void unknown_op(const subject& s) {
   for_each_op(s, [&](const op_suite& suite, std::size_t k, const rg_graph& graph) {
     changed_graph changed(graph);
@@ -151,6 +158,7 @@ std::vector<op_suite> op_suites() {
 
 std::vector<test> executor_tests() {
   std::vector<test> all = {
+      {"initial-values", "init() gives the tensors of a graph the values that ext/graph.h says", initial_values},
       {"unknown-op", "a graph with an op that it does not have is refused with RG_E_UNSUPPORTED and the op's name",
        unknown_op},
       {"unknown-attribute",

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <interpreter.hpp>
+#include <regatta/executor.hpp>
 #include <regatta/random.hpp>
 
 namespace regatta::conformance {
@@ -155,6 +156,22 @@ compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t b
 
 void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
   two_steps(s, graph, batch).compare();
+}
+
+void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch) {
+  model_under_test m(s, graph, batch);
+  for (std::uint32_t t = 0; t < graph.tensor_count; ++t) {
+    const rg_tensor& tensor = graph.tensors[t];
+    if (tensor.kind == RG_TENSOR_ROWS) continue;
+    const std::uint32_t at = index_of(m.tensors(), tensor.name);
+    floats expected(elements_of(tensor));
+    rg::initial_values(tensor, t, 0, s.seed, expected);
+    const floats got = m.canonical(at, m.initial(at, s.seed));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      require(std::abs(got[i] - expected[i]) <= 1e-5F * (std::abs(expected[i]) + 1e-3F),
+              fmt::format("element {} of {} begins with {:.7g}; expected {:.7g}, as rg::initial_values() gives it", i,
+                          tensor.name, got[i], expected[i]));
+  }
 }
 
 } // namespace regatta::conformance

@@ -5,44 +5,22 @@
 
 #include "graph.hpp"
 
-#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <regatta/model.hpp>
-#include <regatta/random.hpp>
+#include <regatta/executor.hpp>
 
 namespace executors {
 
-// Writes the initial values of a tensor's elements first .. first + out.size() - 1 in canonical layout. Random numbers
-// are drawn in groups of four elements, counted from the tensor's start, so the values depend on `seed` and tensor
-// only. Throws rg::error, RG_E_CONFIG, if the initialisation is unknown.
-inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
-  const rg_tensor& t = tensor.info;
-  const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
-  if (t.init == RG_INIT_CONSTANT) {
-    std::fill(out.begin(), out.end(), a);
-    return;
-  }
-  if (t.init != RG_INIT_UNIFORM && t.init != RG_INIT_NORMAL)
-    throw rg::error(RG_E_CONFIG, tensor.name + ": unknown rg_tensor.init, number " + std::to_string(t.init));
-  const bool normal = t.init == RG_INIT_NORMAL;
-  for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
-    const auto four = normal ? rg::random_normals(seed, i / 4, tensor.graph_index, rg::stream_init)
-                             : rg::random_uniforms(seed, i / 4, tensor.graph_index, rg::stream_init);
-    for (std::uint64_t k = std::max(i, first); k < std::min<std::uint64_t>(i + 4, first + out.size()); ++k)
-      out[k - first] = normal ? a + b * four[k - i] : a + (b - a) * four[k - i];
-  }
-}
-
 // Writes the initial values of rows of a sparse table, one row after the other, to `out`, which must have room for
-// them. Throws rg::error: RG_E_PLUGIN if the tensor is no sparse table, else as start().
+// them. Throws rg::error: RG_E_PLUGIN if the tensor is no sparse table, else as rg::initial_values().
 inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
                        std::span<float> out) {
   if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to initialise");
   const std::size_t dim = t.row();
-  for (std::size_t i = 0; i < rows.size(); ++i) start(t, rows[i] * dim, seed, out.subspan(i * dim, dim));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rg::initial_values(t.info, t.graph_index, rows[i] * dim, seed, out.subspan(i * dim, dim));
 }
 
 // Throws rg::error, RG_E_PLUGIN, unless `runs`: the call `what` needs an instance that can run, and this one was

@@ -23,6 +23,7 @@
 
 #include <regatta/ext/graph.h>
 #include <regatta/model.hpp>
+#include <regatta/random.hpp>
 
 #include <algorithm>
 #include <array>
@@ -99,6 +100,29 @@ inline void refuse_unknown_attributes(const rg_graph& graph, std::span<const op_
     const auto op = std::find_if(known.begin(), known.end(),
                                  [&](const op_attributes& o) { return o.op == detail::executors::text_of(n.op); });
     if (op != known.end()) detail::executors::refuse_unknown_attributes(n, *op);
+  }
+}
+
+// For init(): writes the initial values of `tensor`, number `number` of the graph's tensors, to `out`: elements first to
+// first + out.size() - 1, counted row-major by its shape. Every executor should initialise so (ext/graph.h): models then
+// start with the same weights on each, and results can be compared. Throws rg::error, RG_E_CONFIG, for an unknown
+// rg_tensor.init.
+inline void initial_values(const rg_tensor& tensor, std::uint32_t number, std::uint64_t first, std::uint64_t seed,
+                           std::span<float> out) {
+  const auto a = static_cast<float>(tensor.init_a), b = static_cast<float>(tensor.init_b);
+  if (tensor.init == RG_INIT_CONSTANT) {
+    std::fill(out.begin(), out.end(), a);
+    return;
+  }
+  if (tensor.init != RG_INIT_UNIFORM && tensor.init != RG_INIT_NORMAL)
+    throw error(RG_E_CONFIG, std::string(detail::executors::text_of(tensor.name)) +
+                                 ": unknown rg_tensor.init, number " + std::to_string(tensor.init));
+  const bool normal = tensor.init == RG_INIT_NORMAL;
+  for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
+    const auto four =
+        normal ? random_normals(seed, i / 4, number, stream_init) : random_uniforms(seed, i / 4, number, stream_init);
+    for (std::uint64_t k = std::max(i, first); k < std::min<std::uint64_t>(i + 4, first + out.size()); ++k)
+      out[k - first] = normal ? a + b * four[k - i] : a + (b - a) * four[k - i];
   }
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 // The defects that a model has; those of compile() are functions of the executors below.
 struct defects {
-  bool too_long = false; // the gradient of the input of avg_pool is 5 % too long
+  bool too_long = false;  // the gradient of the input of avg_pool is 5 % too long
+  bool own_start = false; // initial values are random numbers by a rule of its own
 };
 
 class interpreted {
@@ -45,6 +46,7 @@ public:
 
   void init(std::uint32_t tensor, std::span<const std::uint64_t>, std::uint64_t seed, std::span<float> out) {
     const rg_tensor& t = tensors_[tensor];
+    if (!defects_.own_start) return rg::initial_values(t, order_[tensor], 0, seed, out);
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = t.init == RG_INIT_CONSTANT ? static_cast<float>(t.init_a)
                                           : 0.1F * rg::random_normals(seed, i, order_[tensor], rg::stream_init)[0];
@@ -160,6 +162,14 @@ struct five_percent_in_avg_pool : sound {
   }
 };
 
+// Defect: the weights that a model starts with.
+struct initialises_by_its_own_rule : sound {
+  static std::unique_ptr<model> compile(const rg_host*, const parameters&, const rg_graph& graph,
+                                        const rg_model_setup& setup) {
+    return make(graph, setup, {.own_start = true});
+  }
+};
+
 // Defect: attributes that it does not know do not matter to it.
 struct ignores_attributes : sound {
   static std::unique_ptr<model> compile(const rg_host*, const parameters&, const rg_graph& graph,
@@ -223,6 +233,7 @@ struct dilated {
 
 RG_PLUGIN("broken_executors", "1.0", rg::executor<sound>("runs_the_reference", "nothing wrong: the reference in fp64"),
           rg::executor<five_percent_in_avg_pool>("five_percent_in_avg_pool", "broken: one gradient"),
+          rg::executor<initialises_by_its_own_rule>("initialises_by_its_own_rule", "broken: initial values"),
           rg::executor<ignores_attributes>("ignores_attributes", "broken: unknown attributes"),
           rg::executor<blames_the_graph>("blames_the_graph", "broken: the wrong status"),
           rg::executor<has_no_convolution>("has_no_convolution", "nothing wrong: lacks an op"),

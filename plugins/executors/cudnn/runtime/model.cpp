@@ -168,7 +168,7 @@ void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std:
   if (!rows.empty()) return executors::start_rows(w, rows, seed, out);
   if (out.size() < w.elements)
     throw rg::error(RG_E_PLUGIN, w.name + ": the buffer for its initial values is too small");
-  executors::start(w, 0, seed, out.first(w.elements));
+  rg::initial_values(w.info, w.graph_index, 0, seed, out.first(w.elements));
 }
 
 void model::canonical(std::uint32_t tensor, const float* memory, float* out) {

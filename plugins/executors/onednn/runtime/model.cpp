@@ -113,7 +113,7 @@ void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std:
   const weight& w = *program_.weights[tensor];
   if (!rows.empty()) return executors::start_rows(w, rows, seed, out);
   std::vector<float> whole(w.elements);
-  executors::start(w, 0, seed, whole);
+  rg::initial_values(w.info, w.graph_index, 0, seed, whole);
   if (out.size() < w.info.storage)
     throw rg::error(RG_E_PLUGIN, w.name + ": the buffer for its initial values is too small");
   from_canonical(tensor, whole.data(), out.data());

@@ -3,6 +3,11 @@
  * Extension (an rg_graph_source) of a model's component: the model's network as a list of nodes. regatta/layers.hpp
  * lists the ops, their attributes and the order of their weights; it also has the functions to build a graph. The rules
  * of abi.h hold.
+ *
+ * Executors initialise element e (counted row-major by the shape) of tensor t of a graph with number e % 4 of
+ * rg::random_normals or rg::random_uniforms (regatta/random.hpp) at the address (e / 4, t, stream_init), times init_b
+ * plus init_a, or spread from init_a to init_b. A model then starts with the same weights on every executor, and the
+ * losses of its first step can be compared.
  */
 #ifndef REGATTA_EXT_GRAPH_H
 #define REGATTA_EXT_GRAPH_H
