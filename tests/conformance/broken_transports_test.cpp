@@ -11,6 +11,7 @@ TEST_CASE("broken transports") {
   finds("transport/drops_at_close", {"close"}, {"secret", "destroy"});
   finds("transport/overstates", {"short"}, {"alignment", "fifo"});
   finds("transport/takes_and_refuses", {"backpressure"}, {"reuse", "alignment"});
+  finds("transport/closes_nothing", {"left-peer"}, {"secret", "destroy"});
   finds("transport/never_fails", {"left-peer", "too-long", "cancel"}, {"close", "alignment"});
   finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
   finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});

@@ -121,8 +121,12 @@ void repeatable(const subject& s) {
   double loss = 0;
   for (model_under_test* m : {&a, &b}) {
     const samples x = m->start();
-    const double l = m->step(x);
+    const rg_step_result result = m->step(x, x.count, RG_BATCH_LAST);
+    const double l = result.loss_sum;
     require(std::isfinite(l), fmt::format("the loss is {}; expected a finite value", l));
+    require(result.count > 0,
+            "rg_step_result.count is 0; expected the number of terms of the loss: without it a run has "
+            "no loss");
     if (m == &a) {
       loss = l;
       first = gradients_of(a);

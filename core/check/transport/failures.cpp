@@ -269,7 +269,8 @@ void drained_close(const subject& which) {
     });
 }
 
-// One rank closes while the other waits for a message from it.
+// One rank closes while the other waits for a message from it. Both instances live until both have closed, so that
+// close() itself must end the connection.
 void closed_peer(const subject& which) {
   run_ranks(which, {.close = false}, [](member& self) {
     const memory m = self->allocate(64);
@@ -282,6 +283,7 @@ void closed_peer(const subject& which) {
               "a receive from a peer that has closed does not end with RG_E_PEER");
       self->close();
     }
+    self.barrier();
   });
 }
 

@@ -46,6 +46,16 @@ struct wrong_gradient : opened {
   }
 };
 
+// Defect: the loss has no terms.
+struct counts_no_terms : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    rg_step_result result = linear_regression::step(batch, hooks);
+    result.count = 0;
+    return result;
+  }
+};
+
 struct exits : opened {
   using opened::opened;
   rg_step_result step(const rg_batch&, const rg::hooks&) { std::_Exit(3); }
@@ -212,6 +222,7 @@ struct doubles_in_bf16 : opened {
 
 RG_PLUGIN("broken_models", "1.0",
           rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
+          rg::model<counts_no_terms>("counts_no_terms", "broken: a loss of no terms"),
           rg::model<exits>("exits", "broken: ends the process in its step"),
           rg::model<crashes>("crashes", "broken: a crash in its step"),
           rg::model<nan_in_bias>("nan_in_bias", "broken: a gradient that is not a number"),

@@ -72,6 +72,12 @@ struct drops_at_close : completes_early {
   std::deque<std::vector<std::byte>> copies_;
 };
 
+// Defect: close() leaves the connections open until the instance is destroyed.
+struct closes_nothing : unix_transport {
+  using unix_transport::unix_transport;
+  void close(std::uint64_t) {}
+};
+
 // Defect: every receive completes with its own length.
 struct overstates : unix_transport {
   using unix_transport::unix_transport;
@@ -334,6 +340,7 @@ struct invents_a_completion : unix_transport {
 RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broken: swaps messages"),
           rg::transport<completes_early>("completes_early", "broken: a send is over before its bytes are safe"),
           rg::transport<drops_at_close>("drops_at_close", "broken: close does not send what is left"),
+          rg::transport<closes_nothing>("closes_nothing", "broken: close() does nothing"),
           rg::transport<overstates>("overstates", "broken: every message is as long as its receive"),
           rg::transport<takes_and_refuses>("takes_and_refuses", "broken: what was refused is sent, too"),
           rg::transport<never_fails>("never_fails", "broken: what failed is said to have worked"),
