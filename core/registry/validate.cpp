@@ -201,6 +201,9 @@ void validate(const rg_plan& plan, bool talks, const std::string& what) {
   if ((plan.flags & RG_PLAN_LOSSY) && !(plan.flags & RG_PLAN_SYNCHRONOUS))
     p.wrong("plan().flags has RG_PLAN_LOSSY without RG_PLAN_SYNCHRONOUS: add it if all workers have the same weights "
             "after every step, else omit RG_PLAN_LOSSY");
+  if ((plan.flags & RG_PLAN_SYNCHRONOUS) && (plan.flags & (RG_PLAN_BOUNDED | RG_PLAN_AGREES)))
+    p.wrong("plan().flags: RG_PLAN_SYNCHRONOUS promises more than RG_PLAN_BOUNDED and RG_PLAN_AGREES: omit these");
+  if (plan.bound && !(plan.flags & RG_PLAN_BOUNDED)) p.wrong("plan().bound is {} without RG_PLAN_BOUNDED", plan.bound);
   constexpr std::uint64_t most_steps = std::uint64_t{1} << 32;
   for (const auto& [field, value] : {std::pair{"period", plan.period}, std::pair{"steady_from", plan.steady_from}})
     if (value > most_steps) p.wrong("plan().{} is {} steps, {} is the most", field, value, most_steps);

@@ -103,8 +103,7 @@ rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double 
 rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
   if (setup_.transport.caps.flags & RG_CAP_VIRTUAL) {
     functions_end_ = std::max(functions_end_, now()) + virtual_ns(cost);
-    if (regions_.ghosts()) f = {};
-    timers_.add(functions_end_, op.cookie, 0, std::move(f));
+    timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
     functions_.add(op.cookie, std::move(f));
   }
@@ -112,8 +111,8 @@ rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std:
 }
 
 rg_status strategy_host::run(const rg_op_run& o) {
-  if (!o.function || o.buffer_count > RG_MAX_RUN_BUFFERS)
-    reject(o.op, fmt::format("expected a function and {} buffers at most", RG_MAX_RUN_BUFFERS));
+  if (!o.function || o.buffer_count > RG_MAX_RUN_BUFFERS || !(o.bytes || o.flops))
+    reject(o.op, fmt::format("expected a function, {} buffers at most, bytes or flops above 0", RG_MAX_RUN_BUFFERS));
   std::array<void*, RG_MAX_RUN_BUFFERS> addresses{};
   for (std::uint32_t i = 0; i < o.buffer_count; ++i) {
     accept(o.op, {{"a buffer", o.buffers[i]}, {"the first buffer", o.buffers[0]}});

@@ -143,7 +143,7 @@ void strategy_host::set_memory_functions() {
   };
   host_.pointer = [](void* self, const rg_buffer* buffer, void** out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (x.regions_.ghosts() || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
+      if (x.setup_.no_pointers || x.regions_.ghosts() || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
       if (!x.regions_.contains(*buffer)) refuse("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
       return RG_OK;

@@ -55,7 +55,8 @@ struct strategy_host_setup {
   std::uint64_t seed;             // for the strategy
   std::uint64_t step_numbers = 0; // that a worker's model sums at most at once in a step; 0: none, and no lane for it
   double momentum = 0;            // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  bool ghosts = false;            // buffers have a size but no bytes
+  // Buffers have a size but no bytes; they have bytes, but pointer() fails, as on a device.
+  bool ghosts = false, no_pointers = false;
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
   // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in

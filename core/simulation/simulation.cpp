@@ -114,7 +114,7 @@ public:
       auto t = tensor(RG_TENSOR_DENSE, "t",
                       setup.shapes.empty() ? std::span(&setup.tensors[k], 1) : std::span(setup.shapes.at(k)));
       t.compressible = 1;
-      t.reordered = t.ndim > 2 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors keep convolutions
+      t.reordered = t.ndim > 1 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors may keep matrices and convolutions
       x.tensors.push_back(t);
     }
     if (setup.table_rows) {
@@ -128,6 +128,7 @@ public:
     x.log = setup.log;
     x.extensions = setup.extensions;
     x.ghosts = setup.ghosts;
+    x.no_pointers = setup.no_pointers;
     x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
       for (std::uint64_t i = 0; i < count; ++i) out[i] = first_weight(0, first + i);
     };
@@ -238,6 +239,7 @@ public:
   }
   std::vector<float> weights() const { return {strategy_->weights().begin(), strategy_->weights().end()}; }
   const std::vector<std::uint64_t>& checksums() const { return checksums_; }
+  std::uint64_t steps_ended() const { return step_; } // of a worker
   bool is_worker() const { return cluster_.worker >= 0; }
   const strategy_records& records() const { return strategy_->records(); }
   std::uint64_t state_bytes() const { return strategy_->optimizer_state_bytes(); }
@@ -382,6 +384,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   std::iota(awake.begin(), awake.end(), 0u);
   std::vector<char> over(ranks.size(), 0);
   std::size_t left = ranks.size();
+  std::uint64_t ahead = 0;
   for (std::uint64_t rounds = 0; left; ++rounds) {
     if (rounds > 100'000'000)
       throw std::runtime_error(fmt::format("{}: no end in sight at {} ns", setup.strategy, network.now()));
@@ -408,6 +411,8 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     if (next == never)
       throw std::runtime_error(
           fmt::format("{}: nothing can go on at {} ns: a deadlock", setup.strategy, network.now()));
+    if (network.now() < setup.late_ns && next >= setup.late_ns)
+      for (const auto& r : ranks) ahead = std::max(ahead, r->steps_ended());
     network.advance(next);
     awake = network.take_touched();
     for (; !alarms.empty() && alarms.top().first <= network.now(); alarms.pop()) {
@@ -441,6 +446,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     for (const auto& r : ranks) setup.stop_at->ranks.push_back(r->save());
   }
   result.virtual_ns = network.now();
+  result.ahead = ahead;
   result.left_over = network.outstanding();
   return result;
 }

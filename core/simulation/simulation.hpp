@@ -50,6 +50,7 @@ struct simulation_setup {
   std::int64_t table_row = 5;  // elements per row
   std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
   bool ghosts = false;
+  bool no_pointers = false;                   // rg_strategy_host.pointer fails, as it does on a device
   std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step
   plugin_host::log_function log;              // receives the messages of strategies
   std::uint64_t late_ns = 0;                  // delay of the first step of rank 0
@@ -73,7 +74,8 @@ struct simulation_result {
   std::vector<strategy_records> records;        // by rank
   std::vector<std::uint64_t> state_bytes;       // optimizer state of the arena in both roles, by rank
   std::uint64_t virtual_ns = 0;                 // time when the last rank finished
-  std::size_t left_over = 0;                    // operations of the network that never ended
+  std::uint64_t ahead = 0;   // with late_ns: the most steps that a worker had ended when the first step of rank 0 began
+  std::size_t left_over = 0; // operations of the network that never ended
 };
 
 // Runs to the end. Throws std::runtime_error on a deadlock or after 100 million rounds, if weights change while a step

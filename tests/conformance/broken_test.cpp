@@ -89,6 +89,12 @@ TEST_CASE("a gradient that is 5 % wrong in one tensor is found whatever the seed
   }
 }
 
+TEST_CASE("a loss of no terms is found") {
+  const findings f = check("model/counts_no_terms", {"repeat", "need"});
+  CHECK(f.failed == names{"repeat"});
+  CHECK(text_of(f.document).find("rg_step_result.count is 0") != std::string::npos);
+}
+
 TEST_CASE("a gradient that is not a number is wrong") {
   const findings f = check("model/nan_in_bias", {"gradient"});
   CHECK(f.failed == names{"gradient"});
@@ -199,7 +205,7 @@ TEST_CASE("broken strategies, and a sound one") {
   finds("strategy/looks_at_bytes", {"ghosts"}, {"drain", "serial"});
   finds("strategy/sums_the_first", {"buckets"}, {"serial", "replicas"});
   finds("strategy/sends_short", {"exact-sizes"}, {"drain", "serial"});
-  finds("strategy/steps_back", {"trains"}, {"drain", "replicas"});
+  finds("strategy/steps_back", {"serial"}, {"drain", "replicas"});
   finds("strategy/sums_vectors", {"serial", "replicas", "clip", "buckets"}, {"drain", "deterministic"});
   finds("strategy/trains_alone", {"trains"}, {"drain", "deterministic"});
   CHECK(check("strategy/asynchronous", {"trains", "drain"}).code == 0);
@@ -213,6 +219,22 @@ TEST_CASE("broken strategies, and a sound one") {
 TEST_CASE("a strategy that goes on from a checkpoint without its state is found") {
   CHECK(check("strategy/saves_state", {"resumes", "drain"}).code == 0);
   finds("strategy/forgets_state", {"resumes"}, {"drain", "deterministic"});
+}
+
+TEST_CASE("strategies that average weights, or say that they do") {
+  CHECK(check("strategy/averages", {"plan", "drain", "replicas", "mean", "trains", "deterministic", "ghosts", "shapes",
+                                    "period", "bound"})
+            .code == 0);
+  finds("strategy/never_sends", {"replicas", "mean", "trains", "bound"}, {"drain"});
+  finds("strategy/averages_at_the_end", {"trains", "bound"}, {"drain", "replicas", "mean"});
+  finds("strategy/leaves_out_a_tensor", {"trains"}, {"drain", "mean", "period", "bound"});
+  finds("strategy/declares_no_period", {"period", "bound"}, {"drain", "replicas", "trains"});
+  finds("strategy/waits_later", {"period", "bound"}, {"drain", "replicas", "trains"});
+}
+
+TEST_CASE("a strategy whose result depends on what it must not look at is found") {
+  finds("strategy/looks_if_it_can", {"ghosts"}, {"drain", "deterministic"});
+  finds("strategy/powersgd", {"shapes"}, {"drain", "replicas", "mean", "ghosts"}); // of ignores_the_layout.cpp
 }
 
 TEST_CASE("a model that uses weights outside of need() and done() is found") {

@@ -9,7 +9,7 @@ namespace {
 
 struct runs_function {
   struct parameters {
-    std::int64_t bytes = 0, flops = 0;
+    std::int64_t bytes = 1, flops = 0;
     bool throws = false;
     std::int64_t size = 0;
   };

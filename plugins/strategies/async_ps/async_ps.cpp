@@ -39,8 +39,8 @@ struct async_ps {
                       "it applies every push separately, so it cannot clip by the norm of a whole gradient, nor skip a "
                       "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | RG_PLAN_AGREES;
-    if (p.bound == 0) plan.flags |= RG_PLAN_SYNCHRONOUS;
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT;
+    plan.flags |= p.bound == 0 ? RG_PLAN_SYNCHRONOUS : RG_PLAN_AGREES;
     if (p.bound > 0) plan.flags |= RG_PLAN_BOUNDED;
     plan.bound = p.bound > 0 ? static_cast<std::uint64_t>(p.bound) : 0;
     plan.lanes = lanes;

@@ -21,7 +21,8 @@
  *    load if a required one is null. In other tables of plugins null means "not supported" unless the comment says
  *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
- *    instance, component or host that returned it. Each has a header in regatta/ext/:
+ *    instance, component or host that returned it. Each of
+ *    Regatta's has a header in regatta/ext/; ids of others begin with a name of their own ("acme.tracing/1"):
  *
  *      id                        header                offered by
  *      regatta.graph/1           ext/graph.h           a model's component: its network as a list of nodes

@@ -200,8 +200,6 @@ public:
   }
   // As alloc(), but in host memory wherever the arena is: for row numbers and the values of rows.
   rg_buffer alloc_on_host(std::uint64_t count, std::uint32_t type = RG_F32) {
-    const bool there = host_->struct_size > offsetof(rg_strategy_host, alloc_on_host) && host_->alloc_on_host;
-    if (!there) return alloc(count, type);
     rg_buffer b{};
     check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
     return b;
@@ -381,7 +379,7 @@ public:
   // takes under a virtual clock; with ghosts f is not called (abi/operations.h: rg_op_run). An exception of f ends the
   // operation with RG_E_PLUGIN and its text.
   struct cost {
-    std::uint64_t bytes, flops; // bytes read and written
+    std::uint64_t bytes, flops; // bytes read and written; not both 0
   };
   static constexpr std::size_t run_bytes = sizeof(detail::operation_record::function);
   template <class F, class... Buffers> operation run(F f, cost declared, const Buffers&... buffers) {
@@ -549,23 +547,20 @@ public:
   // Allows the model to read the weights from element `first` on, in end_step or later; 0: all of them. abi/strategy.h
   // explains it at rg_strategy_host.weights_from.
   void weights_from(std::uint64_t first) {
-    if (host_->weights_from) host_->weights_from(host_->context, first);
+    host_->weights_from(host_->context, first);
   }
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
   // each value occurred; record_sum(): the sum of the amounts per step. A strategy that chooses an algorithm itself
   // records it as "algorithm_NAME": these names stand in the result's fingerprint and in the heading of its table.
   void record_value(const char* name, std::uint64_t value) {
-    if (host_->record_value) host_->record_value(host_->context, name, static_cast<std::int64_t>(value));
+    host_->record_value(host_->context, name, static_cast<std::int64_t>(value));
   }
   // As record_value, for a value that belongs to step `step` of worker `worker`: counted only if that step is timed.
   void record_of_step(const char* name, std::uint64_t value, std::uint32_t worker, std::uint64_t step) {
-    if (host_->struct_size > offsetof(rg_strategy_host, record_of_step) && host_->record_of_step)
-      host_->record_of_step(host_->context, name, static_cast<std::int64_t>(value), worker, step);
-    else
-      record_value(name, value);
+    host_->record_of_step(host_->context, name, static_cast<std::int64_t>(value), worker, step);
   }
   void record_sum(const char* name, double amount) {
-    if (host_->record_sum) host_->record_sum(host_->context, name, amount);
+    host_->record_sum(host_->context, name, amount);
   }
 
   // Takes spans, with times of now(). The SDK records the strategy's activities on tracks 0 to 15; its own spans are on

@@ -106,7 +106,7 @@ rg::task<> waits_for_the_loop(scripted& s) {
     answered.wait(false); // for ever if this is the loop
     static_cast<float*>(addresses[0])[0] = 3;
   };
-  auto running = s.comm.run(f, {0, 0}, s.buffer);
+  auto running = s.comm.run(f, {1, 0}, s.buffer);
   begun.wait(false);
   answered = true;
   answered.notify_one();
@@ -126,20 +126,23 @@ rg::task<> in_order(scripted& s) {
   };
   const rg_buffer first = rg::sub(s.buffer, 0, 1);
   s.comm.elements<float>(first)[0] = 1;
-  auto a = s.comm.run(twice, {0, 0}, first), b = s.comm.run(plus_one, {0, 0}, first, first);
-  co_await s.comm.run(twice, {0, 0}, first);
+  auto a = s.comm.run(twice, {1, 0}, first), b = s.comm.run(plus_one, {1, 0}, first, first);
+  co_await s.comm.run(twice, {1, 0}, first);
   co_await a;
   co_await b;
   CHECK(s.comm.elements<float>(first)[0] == 6);
 }
 
 rg::task<> fails(scripted& s) {
-  co_await s.comm.run([](void* const*) { throw std::runtime_error("the function gives up"); }, {0, 0}, s.buffer);
+  co_await s.comm.run([](void* const*) { throw std::runtime_error("the function gives up"); }, {1, 0}, s.buffer);
 }
 rg::task<> fails_unseen(scripted& s) {
   {
-    auto dropped = s.comm.run([](void* const*) { throw std::runtime_error("nobody waits"); }, {0, 0}, s.buffer);
+    auto dropped = s.comm.run([](void* const*) { throw std::runtime_error("nobody waits"); }, {1, 0}, s.buffer);
   }
+  co_await s.comm.run([](void* const*) {}, {1, 0}, s.buffer);
+}
+rg::task<> costs_nothing(scripted& s) {
   co_await s.comm.run([](void* const*) {}, {0, 0}, s.buffer);
 }
 rg::task<> multiplies_out_of_bounds(scripted& s) {
@@ -173,6 +176,10 @@ TEST_CASE("functions run one at a time, in the order of their operations") {
 TEST_CASE("what a function throws ends the run with its text, also if the strategy does not wait for it") {
   CHECK_THROWS_WITH_AS(run(fails), doctest::Contains("the function gives up"), failure);
   CHECK_THROWS_WITH_AS(run(fails_unseen), doctest::Contains("nobody waits"), failure);
+}
+
+TEST_CASE("a function whose declared cost is nothing is refused: virtual time would stand still") {
+  CHECK_THROWS_WITH_AS(run(costs_nothing), doctest::Contains("bytes or flops above 0"), failure);
 }
 
 TEST_CASE("matrix products as operations") {

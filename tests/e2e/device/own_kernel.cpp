@@ -42,9 +42,9 @@ struct own_kernel {
       });
     };
     if (host_only)
-      co_await comm.run(on_host, {0, 0}, first, product);
+      co_await comm.run(on_host, {1, 0}, first, product);
     else
-      co_await comm.run(anywhere, {0, 0}, first, product);
+      co_await comm.run(anywhere, {1, 0}, first, product);
     co_await comm.apply(0, comm.gradients(comm.whole()), step, rg::role::worker);
   }
 

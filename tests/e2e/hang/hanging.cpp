@@ -122,7 +122,7 @@ struct hanging_strategy {
     if (at == "poll") co_await comm.after(1'000'000);
     if (at == "return" || at == "poll") sleep_for_ever();
     if (at == "function")
-      co_await comm.run([](void* const*) { sleep_for_ever(); }, {0, 0}, comm.gradients(comm.whole()));
+      co_await comm.run([](void* const*) { sleep_for_ever(); }, {1, 0}, comm.gradients(comm.whole()));
     co_await comm.recv(0, comm.gradients(comm.whole()), 1);
   }
   rg::comm& comm;

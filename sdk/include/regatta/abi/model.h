@@ -178,8 +178,7 @@ typedef struct rg_batch {
    * count_kinds is 0. */
   const uint64_t* global_counts;
   /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
-   * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null (older
-   * engines). */
+   * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null: all are there. */
   const void* const* const* rows_at;
 } rg_batch;
 

@@ -241,7 +241,7 @@ typedef struct rg_op_run {
   const rg_buffer* buffers; /* [buffer_count]; valid until submit() returns */
   uint32_t buffer_count;    /* at most RG_MAX_RUN_BUFFERS */
   uint32_t memory;          /* bit mask of the RG_MEMORY_* in which the function can compute; others are refused */
-  uint64_t bytes;           /* that the function reads and writes */
+  uint64_t bytes;           /* that the function reads and writes; bytes and flops are not both 0 */
   uint64_t flops;
 } rg_op_run;
 

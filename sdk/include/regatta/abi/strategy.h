@@ -57,14 +57,15 @@ enum {
   RG_PLAN_EQUAL_HOSTS = 1024,
   /* Only with RG_PLAN_SYNCHRONOUS: a step applies an approximation of the summed gradients, e.g. a compressed one. Over
    * many steps the mean of what is applied must approach the mean sum: the strategy sends the error of a step in later
-   * ones (error feedback), or its errors average out (unbiased). Without this flag a synchronous step applies the sum
-   * itself, rounded as fp32, unless RG_PLAN_MOMENTUM or a period of several steps is declared. */
+   * ones (error feedback), or its errors average out (unbiased). Without this flag every synchronous step applies the sum
+   * itself, rounded as fp32. */
   RG_PLAN_LOSSY = 2048,
   /* Training can go on from a checkpoint between two steps: it needs each worker's weights, the optimizer's state and
    * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Without this flag a run with the
    * strategy writes no checkpoints. */
   RG_PLAN_RESUMES = 4096,
-  /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run. */
+  /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run; in
+   * engines of 1.0 it does so with the flag, too. */
   RG_PLAN_SURVIVES = 8192,
   /* Reads gradients and weights as matrices: dense tensors must be row-major in memory (rg_tensor.reordered is 0). The
    * engine tells the executor (rg_model_setup.row_major), and refuses a model that keeps another layout. */
@@ -191,11 +192,10 @@ typedef struct rg_strategy_host {
    * none), type of elements and wire type, else 0. */
   uint32_t (*offers)(void* context, uint32_t kind, uint32_t reduction, uint32_t type, uint32_t wire);
   /* [main] As alloc, but always in host memory: for row numbers and the values of rows, since the operations on
-   * rows accept only host memory. No operation accepts buffers of both kinds. Null: use alloc(). */
+   * rows accept only host memory. No operation accepts buffers of both kinds. */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
   /* As record_value, for a value that belongs to one step of one worker; any rank may record it. The result has it only
-   * if that step is in the timed region, which in asynchronous strategies ends when the first worker has finished.
-   * Null: use record_value(). */
+   * if that step is in the timed region, which in asynchronous strategies ends when the first worker has finished. */
   void (*record_of_step)(void* context, const char* name, int64_t value, uint32_t worker, uint64_t step);
 } rg_strategy_host;
 
@@ -258,7 +258,7 @@ typedef struct rg_strategy {
   rg_status (*load)(void* self, uint64_t step, const rg_state* from);
   /* [loop] [optional: the strategy is not told; required with RG_PLAN_SURVIVES] Another rank is gone; called once for
    * it, in any state. Its outstanding operations have been reported before, with RG_E_PEER, and later ones with it end
-   * so. Surviving ranks hear of several deaths in any order. */
+   * so. Surviving ranks hear of several deaths in any order. Engines of 1.0 end the run and do not call it. */
   rg_status (*left)(void* self, uint32_t rank);
 } rg_strategy;
 

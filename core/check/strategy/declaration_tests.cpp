@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of what a strategy declares in plan() and talks(): that it depends on its arguments alone, and is true.
+#include "check/strategy/simulated.hpp"
+
+#include "cluster/layout.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace regatta::conformance {
+namespace {
+
+// The new number of each rank.
+using renaming = std::vector<std::uint32_t>;
+// Returns renamings of a symmetry from which all of its others are composed.
+std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, std::uint32_t ranks) {
+  renaming same(ranks);
+  std::iota(same.begin(), same.end(), 0u);
+  std::vector<renaming> all;
+  const auto add = [&](std::uint32_t first, std::uint32_t end, const auto& renamed) {
+    all.push_back(same);
+    for (std::uint32_t r = first; r < end; ++r) all.back()[r] = renamed(r);
+  };
+  if (symmetry == RG_SYMMETRY_ROTATION) add(0, workers, [&](std::uint32_t r) { return (r + 1) % workers; });
+  for (std::uint32_t k = 1; symmetry == RG_SYMMETRY_XOR && k < workers; k *= 2)
+    add(0, workers, [&](std::uint32_t r) { return r ^ k; });
+  for (std::uint32_t r = 1; symmetry == RG_SYMMETRY_CLASSES && r < ranks; ++r)
+    if (r != workers) add(r - 1, r + 1, [&](std::uint32_t x) { return x == r ? r - 1 : r; });
+  return all;
+}
+
+// Throws failed unless as many messages go between renamed ranks as between the ranks themselves, and as many bytes up to
+// one chunk of part_of() in each message: buckets may cut a tensor into parts that cannot be equal.
+void expect_symmetric(const simulation_setup& x, const simulation_result& r, const renaming& renamed) {
+  for (std::uint32_t from = 0; from < renamed.size(); ++from)
+    for (const auto& [to, sent] : r.counted[from].sent_to) {
+      const auto& [peer, lane] = to;
+      const auto& others = r.counted[renamed[from]].sent_to;
+      const auto found = others.find({renamed[peer], lane});
+      const auto there = found == others.end() ? std::pair<std::uint64_t, std::uint64_t>() : found->second;
+      const std::uint64_t more = std::max(there.second, sent.second) - std::min(there.second, sent.second);
+      require(there.first == sent.first && more <= sent.first * 16 * sizeof(float),
+              fmt::format("{}rank {} sends {} messages of {} bytes to rank {} on lane {}, and rank {}, which "
+                          "rg_plan.symmetry says is like it, {} of {} to rank {}",
+                          title(x), from, sent.first, sent.second, peer, lane, renamed[from], there.first, there.second,
+                          renamed[peer]));
+    }
+}
+
+void symmetric(const subject& s) {
+  bool declared = false;
+  for (std::uint32_t workers = 2; workers <= 8; ++workers)
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      const rg_plan p = plan_for(s, workers, servers);
+      require(p.symmetry <= RG_SYMMETRY_XOR, fmt::format("plan().symmetry is {}: use an RG_SYMMETRY_*", p.symmetry));
+      if (!p.symmetry || (servers > 1 && !needs_servers(s))) continue;
+      declared = true;
+      require(p.symmetry == RG_SYMMETRY_CLASSES || !(p.flags & RG_PLAN_SERVERS),
+              "plan().symmetry is a rotation or xor of workers, and there are servers: use RG_SYMMETRY_CLASSES");
+      require(p.symmetry != RG_SYMMETRY_XOR || std::has_single_bit(workers),
+              fmt::format("plan().symmetry is RG_SYMMETRY_XOR for {} workers: it needs a power of two", workers));
+      simulation_setup x = setup_for(s, workers, servers);
+      set_shapes(x, {{13440}, {16, 840}, {16, 105, 8, 2}});
+      const simulation_result r = run_simulation(s, x);
+      for (const renaming& renamed : renamings(p.symmetry, workers, workers + x.servers))
+        expect_symmetric(x, r, renamed);
+    }
+  if (!declared) throw skipped("it declares no symmetry (rg_plan.symmetry)");
+}
+
+void plans(const subject& s) {
+  const parameter_values values(*s.tested, s.parameters);
+  for (std::uint32_t workers = 1; workers <= 7; ++workers)
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      const rg_plan a = plan_for(s, workers, servers), b = plan_for(s, workers, servers);
+      require(a.flags == b.flags && a.lanes == b.lanes && a.period == b.period && a.steady_from == b.steady_from &&
+                  a.symmetry == b.symmetry && a.bound == b.bound,
+              "plan() gives another result for the same arguments");
+      require(a.flags == plan_for(s, 2, 1).flags,
+              fmt::format("plan() gives other flags for {} workers than for 2", workers));
+      if (!s.tested->strategy.talks) continue;
+      const cluster_layout layout = cluster_layout::make(workers, a.flags & RG_PLAN_SERVERS ? servers : 0, false);
+      const rg_cluster cluster = layout.view(UINT32_MAX);
+      for (std::uint32_t i = 0; i < layout.size(); ++i)
+        for (std::uint32_t k = 0; k < i; ++k)
+          require(!s.tested->strategy.talks(values.data(), &cluster, i, k) ==
+                      !s.tested->strategy.talks(values.data(), &cluster, k, i),
+                  fmt::format("talks({}, {}) and talks({}, {}) differ; it must be symmetric", i, k, k, i));
+    }
+}
+
+void ghosts(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_BYTES) throw skipped("it works on bytes (RG_PLAN_BYTES)");
+  simulation_setup x = setup_for(s, 5, 2);
+  x.ghosts = true;
+  run_simulation(s, x);
+  // A strategy that looks at bytes where it can trains differently where it cannot.
+  x.ghosts = false;
+  const std::vector<float> usual = run_simulation(s, x).weights.at(0);
+  x.no_pointers = true;
+  const std::vector<float> without = run_simulation(s, x).weights.at(0);
+  for (std::size_t i = 0; i < usual.size(); ++i)
+    require(agree(without[i], usual[i]),
+            fmt::format("{}weight {} is {}, but {} where pointer() fails, as it does on a device: a strategy whose "
+                        "results depend on pointer() declares RG_PLAN_BYTES",
+                        title(x), i, usual[i], without[i]));
+}
+
+// A tensor that is not row-major (rg_tensor.reordered) has its elements in an order that the strategy does not know: of
+// its shape only the number of elements means anything.
+void reordered_shapes(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_ROW_MAJOR) throw skipped("it asks for row-major tensors (RG_PLAN_ROW_MAJOR)");
+  simulation_setup x = setup_for(s, 3, 2), y = x;
+  set_shapes(x, {{7}, {5, 3, 3, 3}, {12, 10}});
+  set_shapes(y, {{7}, {3, 5, 3, 3}, {10, 12}});
+  const simulation_result a = run_simulation(s, x), b = run_simulation(s, y);
+  require(a.weights == b.weights &&
+              std::equal(a.counted.begin(), a.counted.end(), b.counted.begin(),
+                         [](const auto& p, const auto& q) { return p.bytes_sent == q.bytes_sent; }),
+          title(x) + "a convolution of 5x3x3x3 whose elements are not row-major (rg_tensor.reordered) trains otherwise "
+                     "than one of 3x5x3x3: a strategy that uses the shapes of tensors declares RG_PLAN_ROW_MAJOR");
+}
+
+// Messages repeat after rg_plan.period steps: the timed region covers whole periods.
+void periodic(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (needs_servers(s) && !(p.flags & RG_PLAN_SYNCHRONOUS))
+    throw skipped("how often workers push and pull depends on their pace");
+  simulation_setup x = setup_for(s, 3, 2);
+  const auto messages_after = [&](std::uint64_t periods) {
+    x.steps = whole_periods(p, steps_until_steady(p)) + periods * p.period;
+    std::vector<std::uint64_t> sent;
+    for (const auto& c : run_simulation(s, x).counted) sent.push_back(c.messages_sent);
+    return sent;
+  };
+  constexpr std::uint64_t most = 12;
+  const std::vector<std::uint64_t> first = messages_after(1), second = messages_after(2);
+  std::vector<std::uint64_t> before = second;
+  for (std::uint64_t periods = 3; periods <= most; ++periods) {
+    const std::vector<std::uint64_t> now = messages_after(periods);
+    for (std::size_t r = 0; r < now.size(); ++r)
+      require(
+          now[r] - before[r] == second[r] - first[r],
+          fmt::format("{}rank {} sends {} messages in period 2 and {} in period {} of {} steps; expected as many in "
+                      "each (rg_plan.period)",
+                      title(x), r, second[r] - first[r], now[r] - before[r], periods, p.period));
+    before = now;
+  }
+}
+
+// While the first step of a worker is delayed, the others end at most the steps before rg_plan.bound, and then those of a
+// period up to the one that waits.
+void bounded(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (!(p.flags & RG_PLAN_BOUNDED)) throw skipped("it does not declare RG_PLAN_BOUNDED");
+  const std::uint64_t most = p.bound + p.period - 1;
+  if (most > 5000) throw skipped(fmt::format("workers may be {} steps ahead", most));
+  simulation_setup x = setup_for(s, 3, 2);
+  x.late_ns = 1'000'000'000;
+  x.steps = whole_periods(p, most + 2 * p.period);
+  const std::uint64_t ahead = run_simulation(s, x).ahead;
+  require(ahead <= most, fmt::format("{}a worker ends {} steps before another has begun its first; expected at most {} "
+                                     "(rg_plan.bound is {}, its period {})",
+                                     title(x), ahead, most, p.bound, p.period));
+}
+
+// Uses a network on which a message shorter than its receive is an error.
+void exact_sizes(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_SHORT)
+    throw skipped("it sends messages shorter than their receives (RG_PLAN_SHORT)");
+  for_all(s, [&](simulation_setup& x) {
+    x.network.exact = true;
+    run_simulation(s, x);
+  });
+}
+
+} // namespace
+
+std::vector<test> declaration_tests() {
+  return {
+      {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
+      {"symmetry", "ranks that it declares to be alike (rg_plan.symmetry) send as many messages and bytes", symmetric},
+      {"period", "after rg_plan.period steps it sends as many messages again", periodic},
+      {"bound", "with RG_PLAN_BOUNDED, no worker is further ahead than rg_plan.bound says", bounded},
+      {"shapes", "without RG_PLAN_ROW_MAJOR, the shapes of tensors that are not row-major do not matter",
+       reordered_shapes},
+      {"ghosts", "it runs on regions without bytes, and trains alike where pointer() fails", ghosts},
+      {"exact-sizes", "messages are as long as their receives", exact_sizes},
+  };
+}
+
+} // namespace regatta::conformance
