@@ -128,8 +128,10 @@ struct message_part {
   std::uint64_t offset, bytes; // in the message
   std::size_t tensor;          // index into rg_arena.slices
   bool compressed;             // else its bytes are the elements
+  double error = 0;            // set by encode(): ||p - D(C(p))||^2 / ||p||^2
 };
 struct message_layout {
+  span_of_arena elements;
   std::vector<message_part> parts;
   std::uint64_t bytes = 0;
 };
@@ -159,14 +161,15 @@ template <class C> class message_codec {
 public:
   message_codec(comm& c, const parameters_t<C>& p, bool feedback) : comm_(&c), calls_(p), feedback_(feedback) {
     if (c.is_worker()) residual_ = c.alloc(std::max<std::uint64_t>(c.arena().count, 1));
-    if (c.is_worker() && !c.pointer<float>(residual_))
+    // pointer() fails for memory of a device, and for ghosts whatever the memory.
+    if (c.is_worker() && !c.pointer<float>(residual_) && c.pointer<float>(c.alloc_on_host(1)))
       throw error(RG_E_CONFIG, "compressors compute in host memory: expected train.device = \"cpu\", got a device");
     for (std::uint32_t i = 0; i < c.arena().slice_count; ++i) tensors_.push_back(tensor_in(slice(i)));
   }
 
   // Returns the layout of the message of these elements, the same on all ranks.
   message_layout layout_of(span_of_arena elements) {
-    message_layout m;
+    message_layout m{elements, {}, 0};
     for (std::uint32_t i = 0; i < comm_->arena().slice_count; ++i) {
       const rg_slice s = slice(i);
       const std::uint64_t first = std::max(s.first, elements.first);
@@ -174,65 +177,77 @@ public:
       if (first >= end) continue;
       const std::uint64_t n = end - first;
       const std::uint64_t size = tensors_[i].compressed ? calls_.bytes(n) : n * sizeof(float);
-      m.parts.push_back({first, n, m.bytes, size, i, tensors_[i].compressed});
+      m.parts.push_back({first, n, m.bytes, size, i, tensors_[i].compressed, 0});
       m.bytes += (size + 15) / 16 * 16;
     }
     return m;
   }
 
+  // The next three run functions of C beside the loop (comm.run); `layout` is valid until the operation has ended, and no
+  // other operation on the same layout is under way. They return an operation that has ended if the layout is empty.
+  //
   // Writes this worker's message of a step. Adds the gradients to the residual, or copies them there without error
-  // feedback; the residual is what is not sent.
-  void encode(const message_layout& layout, rg_buffer message, std::uint64_t step) {
-    const std::uint64_t begin = comm_->now();
-    for (const message_part& part : layout.parts) {
-      const message_span m = bytes_at(message, part);
-      const std::span<const float> g = floats(comm_->gradients({part.first, part.count}));
-      comm_->record_sum("dense_bytes", static_cast<double>(g.size_bytes()));
-      comm_->record_sum("message_bytes", static_cast<double>(part.bytes));
-      if (!part.compressed) {
-        std::memcpy(m.data(), g.data(), g.size_bytes());
-        continue;
+  // feedback; the residual is what is not sent. record() may follow.
+  operation encode(message_layout& layout, rg_buffer message, std::uint64_t step) {
+    if (layout.parts.empty()) return {};
+    const auto f = [this, l = &layout, step](void* const* at) {
+      for (message_part& part : l->parts) {
+        const std::uint64_t i = part.first - l->elements.first;
+        encode(part, {static_cast<const float*>(at[0]) + i, part.count}, {static_cast<float*>(at[1]) + i, part.count},
+               {static_cast<std::byte*>(at[2]) + part.offset, part.bytes}, step);
       }
-      const std::span<float> e = floats(sub(residual_, part.first, part.count));
-      for (std::size_t i = 0; i < e.size(); ++i) e[i] = feedback_ ? g[i] + e[i] : g[i];
-      const double whole = squared_norm(e);
-      calls_.compress(e, m, seed_of(step, part.first));
-      calls_.residual(m, e);
-      // A tensor of many parts has the mean of its parts' errors, by elements.
-      const tensor& t = tensors_[part.tensor];
-      const double share = static_cast<double>(part.count) / static_cast<double>(t.count);
-      comm_->record_sum(t.bytes_name.c_str(), static_cast<double>(part.bytes));
-      comm_->record_sum(t.error_name.c_str(), whole > 0 ? share * squared_norm(e) / whole : 0);
-    }
-    comm_->record_sum("encode_seconds", 1e-9 * static_cast<double>(comm_->now() - begin));
+    };
+    return comm_->run(f, {3 * sizeof(float) * layout.elements.count + layout.bytes, 0},
+                      comm_->gradients(layout.elements), sub(residual_, layout.elements.first, layout.elements.count),
+                      message);
   }
-  // Adds a message to `sum`, whose element 0 is element `first` of the arena.
-  void decode(const message_layout& layout, rg_buffer message, rg_buffer sum, std::uint64_t first) {
-    const std::uint64_t begin = comm_->now();
-    for (const message_part& part : layout.parts) {
-      const message_view m = bytes_at(message, part);
-      const std::span<float> y = floats(sub(sum, part.first - first, part.count));
-      if (part.compressed)
-        calls_.accumulate(m, y);
-      else
-        add_floats(m, [&](std::size_t i, float v) { y[i] += v; });
-    }
-    comm_->record_sum("decode_seconds", 1e-9 * static_cast<double>(comm_->now() - begin));
+  // Adds `count` messages, which lie one behind the other, to `sum`, which has the layout's elements, in their order.
+  operation decode(const message_layout& layout, rg_buffer messages, std::uint32_t count, rg_buffer sum) {
+    if (layout.parts.empty()) return {};
+    const auto f = [this, l = &layout, count](void* const* at) {
+      for (std::uint32_t k = 0; k < count; ++k)
+        for (const message_part& part : l->parts) {
+          const message_view m{static_cast<const std::byte*>(at[0]) + k * l->bytes + part.offset, part.bytes};
+          const std::span<float> y{static_cast<float*>(at[1]) + (part.first - l->elements.first), part.count};
+          if (part.compressed)
+            calls_.accumulate(m, y);
+          else
+            add_floats(m, [&](std::size_t i, float v) { y[i] += v; });
+        }
+    };
+    return comm_->run(f, {count * (2 * sizeof(float) * layout.elements.count + layout.bytes), 0}, messages, sum);
   }
   // Adds a message to another one of the same layout.
-  void add(const message_layout& layout, rg_buffer sum, rg_buffer message) {
+  operation add(const message_layout& layout, rg_buffer sum, rg_buffer message) {
+    if (layout.parts.empty()) return {};
+    const auto f = [this, l = &layout](void* const* at) {
+      for (const message_part& part : l->parts) {
+        const message_span s{static_cast<std::byte*>(at[0]) + part.offset, part.bytes};
+        const message_view m{static_cast<const std::byte*>(at[1]) + part.offset, part.bytes};
+        if (part.compressed)
+          calls_.add(s, m, part.count);
+        else
+          add_floats(m, [&](std::size_t i, float v) {
+            float total = 0;
+            std::memcpy(&total, s.data() + i * sizeof v, sizeof v);
+            total += v;
+            std::memcpy(s.data() + i * sizeof v, &total, sizeof v);
+          });
+      }
+    };
+    return comm_->run(f, {3 * layout.bytes, 0}, sum, message);
+  }
+  // Records the bytes and errors of a message that encode() has written. A tensor of many parts has the mean of its
+  // parts' errors, by elements.
+  void record(const message_layout& layout) {
     for (const message_part& part : layout.parts) {
-      const message_span s = bytes_at(sum, part);
-      const message_view m = bytes_at(message, part);
-      if (part.compressed)
-        calls_.add(s, m, part.count);
-      else
-        add_floats(m, [&](std::size_t i, float v) {
-          float total = 0;
-          std::memcpy(&total, s.data() + i * sizeof v, sizeof v);
-          total += v;
-          std::memcpy(s.data() + i * sizeof v, &total, sizeof v);
-        });
+      comm_->record_sum("dense_bytes", static_cast<double>(part.count * sizeof(float)));
+      comm_->record_sum("message_bytes", static_cast<double>(part.bytes));
+      if (!part.compressed) continue;
+      const tensor& t = tensors_[part.tensor];
+      comm_->record_sum(t.bytes_name.c_str(), static_cast<double>(part.bytes));
+      comm_->record_sum(t.error_name.c_str(),
+                        part.error * static_cast<double>(part.count) / static_cast<double>(t.count));
     }
   }
 
@@ -243,6 +258,17 @@ private:
     std::string bytes_name, error_name; // for record_sum
   };
 
+  void encode(message_part& part, std::span<const float> g, std::span<float> e, message_span m, std::uint64_t step) {
+    if (!part.compressed) {
+      std::memcpy(m.data(), g.data(), g.size_bytes());
+      return;
+    }
+    for (std::size_t i = 0; i < e.size(); ++i) e[i] = feedback_ ? g[i] + e[i] : g[i];
+    const double whole = squared_norm(e);
+    calls_.compress(e, m, seed_of(step, part.first));
+    calls_.residual(m, e);
+    part.error = whole > 0 ? squared_norm(e) / whole : 0;
+  }
   rg_slice slice(std::uint32_t i) const { return copy_versioned(at_stride(comm_->arena().slices, i)); }
   tensor tensor_in(const rg_slice& s) const {
     const rg_tensor t = comm_->tensor_of(s);
@@ -267,12 +293,6 @@ private:
       f(i, v);
     }
   }
-  // The only two functions that turn buffers into host memory.
-  std::span<float> floats(rg_buffer b) const { return comm_->elements<float>(b); }
-  message_span bytes_at(rg_buffer message, const message_part& part) const {
-    return comm_->elements<std::byte>(sub(message, part.offset, part.bytes));
-  }
-
   static constexpr std::uint32_t stream_of_compressors = 1024;
 
   comm* comm_;

@@ -43,7 +43,7 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
       throw error(RG_E_CONFIG, "error_feedback: expected true, because the compressor declares that it needs error "
                                "feedback, got false: leave it out");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY | RG_PLAN_BYTES;
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY;
     if (p.over == "sync_ps") plan.flags |= RG_PLAN_SERVERS | RG_PLAN_SHORT;
     plan.lanes = 2 * p.lanes; // with servers, answers have lanes of their own
     return plan;
@@ -80,8 +80,7 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
     const message_layout& layout = layouts_[b.index].chunks[0];
     const rg_buffer sum = sub(d.sum, 0, b.range.count);
     co_await comm.fill(sum, 0);
-    for (std::uint32_t w = 0; w < comm.workers(); ++w)
-      codec_.decode(layout, message_of(d, w, layout.bytes), sum, b.range.first);
+    co_await decode(layout, d, sum);
     co_await comm.apply(b.range.first, sum, b.step, role::server);
     for (std::uint32_t w = 0; w < comm.workers(); ++w)
       d.sends[w] = comm.send(w, layouts_[b.index].weights, to_workers(b.lane));
@@ -136,12 +135,30 @@ private:
     return sub(d.messages, worker * bytes, bytes);
   }
 
+  // Compresses this worker's gradients of the layout's elements.
+  task<> encode(message_layout& layout, rg_buffer message, std::uint64_t step) {
+    const std::uint64_t begin = comm.now();
+    co_await codec_.encode(layout, message, step);
+    comm.record_sum("encode_seconds", 1e-9 * static_cast<double>(comm.now() - begin));
+    codec_.record(layout);
+  }
+  // Adds `count` messages, one behind the other, to `sum`, which has the layout's elements.
+  task<> decode(const message_layout& layout, rg_buffer messages, std::uint32_t count, rg_buffer sum) {
+    const std::uint64_t begin = comm.now();
+    co_await codec_.decode(layout, messages, count, sum);
+    comm.record_sum("decode_seconds", 1e-9 * static_cast<double>(comm.now() - begin));
+  }
+  // The same with the messages of all workers, in their order.
+  task<> decode(const message_layout& layout, const desk& d, rg_buffer sum) {
+    return decode(layout, sub(d.messages, 0, comm.workers() * layout.bytes), comm.workers(), sum);
+  }
+
   // All workers add the messages in the order of workers, so that replicas are equal to the bit.
   task<> gather(bucket b) {
     desk& d = desks_[b.lane];
-    const message_layout& layout = layouts_[b.index].chunks[0];
+    message_layout& layout = layouts_[b.index].chunks[0];
     const rg_buffer mine = message_of(d, comm.rank(), layout.bytes);
-    codec_.encode(layout, mine, b.step);
+    co_await encode(layout, mine, b.step);
     for (std::uint32_t w = 0; w < comm.workers(); ++w)
       if (w != comm.rank()) d.receives[w] = comm.recv(w, message_of(d, w, layout.bytes), to_workers(b.lane));
     for (std::uint32_t i = 1; i < comm.workers(); ++i) { // not all workers send to the same one at first
@@ -151,24 +168,23 @@ private:
     for (operation& r : d.receives) co_await r;
     for (operation& s : d.sends) co_await s;
     co_await comm.fill(b.gradients, 0);
-    for (std::uint32_t w = 0; w < comm.workers(); ++w)
-      codec_.decode(layout, message_of(d, w, layout.bytes), b.gradients, b.range.first);
+    co_await decode(layout, d, b.gradients);
   }
 
   // As ring_all_reduce() of regatta/algorithms.hpp, with messages in place of elements.
   task<> sum_around_ring(bucket b) {
-    const bucket_layout& layout = layouts_[b.index];
+    bucket_layout& layout = layouts_[b.index];
     const rg_buffer all = desks_[b.lane].messages;
     const std::uint32_t n = comm.workers(), me = comm.rank(), right = (me + 1) % n, left = (me + n - 1) % n;
     const std::uint32_t on = to_workers(b.lane);
-    for (std::uint32_t i = 0; i < n; ++i) codec_.encode(layout.chunks[i], chunk_at(all, layout, i), b.step);
+    for (std::uint32_t i = 0; i < n; ++i) co_await encode(layout.chunks[i], chunk_at(all, layout, i), b.step);
     for (std::uint32_t s = 0; s + 1 < n; ++s) {
       const std::uint32_t to_add = (me + 2 * n - s - 1) % n;
       const rg_buffer theirs = sub(all, layout.bytes(), layout.chunks[to_add].bytes);
       auto in = comm.recv(left, theirs, on);
       auto out = comm.send(right, chunk_at(all, layout, me + n - s), on);
       co_await in;
-      codec_.add(layout.chunks[to_add], chunk_at(all, layout, to_add), theirs);
+      co_await codec_.add(layout.chunks[to_add], chunk_at(all, layout, to_add), theirs);
       co_await out;
     }
     for (std::uint32_t s = 0; s + 1 < n; ++s) {
@@ -178,8 +194,10 @@ private:
       co_await out;
     }
     co_await comm.fill(b.gradients, 0);
-    for (std::uint32_t i = 0; i < n; ++i)
-      codec_.decode(layout.chunks[i], chunk_at(all, layout, i), b.gradients, b.range.first);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const span_of_arena part = layout.chunks[i].elements;
+      co_await decode(layout.chunks[i], chunk_at(all, layout, i), 1, comm.gradients(part));
+    }
   }
   // Returns the place of chunk i mod n in a lane's memory.
   static rg_buffer chunk_at(rg_buffer all, const bucket_layout& b, std::uint32_t i) {
@@ -190,9 +208,9 @@ private:
   }
 
   task<> push(bucket b) {
-    const message_layout& layout = layouts_[b.index].chunks[0];
+    message_layout& layout = layouts_[b.index].chunks[0];
     const rg_buffer mine = message_of(desks_[b.lane], 0, layout.bytes);
-    codec_.encode(layout, mine, b.step);
+    co_await encode(layout, mine, b.step);
     const std::uint32_t server = comm.server_rank(base::server_of(b.index));
     auto answer = comm.recv(server, comm.weights(b.range), to_workers(b.lane));
     co_await comm.send(server, mine, to_servers(b.lane));
