@@ -54,10 +54,10 @@ bool interpreter::forward_sequence(std::size_t k, const batch& b, bool training)
   } else if (op == "tanh") {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::tanh(x[i]);
   } else if (op == "layer_norm") {
-    const std::size_t features = size(n.shape[1]), rows = y.size() / features;
+    const std::size_t features = size(n.shape[1]), vectors = y.size() / features;
     const auto count = static_cast<double>(features);
-    saved.assign(2 * rows, 0); // mean and 1 / deviation
-    for (std::size_t r = 0; r < rows; ++r) {
+    saved.assign(2 * vectors, 0); // mean and 1 / deviation
+    for (std::size_t r = 0; r < vectors; ++r) {
       double mean = 0, variance = 0;
       for (std::size_t f = 0; f < features; ++f) mean += x[r * features + f] / count;
       for (std::size_t f = 0; f < features; ++f) variance += std::pow(x[r * features + f] - mean, 2) / count;

@@ -44,7 +44,7 @@ template <class Defect> struct int8 {
   rg::task<> end_step(std::uint64_t step) {
     const rg_buffer gradient = comm.gradients(comm.whole());
     encode();
-    std::vector<rg::operation> transfers;
+    transfers.clear();
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       if (w == comm.rank()) continue;
       transfers.push_back(comm.recv(w, message_of(w)));
@@ -95,6 +95,7 @@ private:
   }
 
   std::uint64_t n;
+  std::vector<rg::operation> transfers;
   rg_buffer residual, messages, norm;
 };
 

@@ -10,11 +10,29 @@
 
 namespace {
 
-struct strategy {
-  struct parameters {};
-  static rg_plan plan(const parameters&, const rg_cluster&) { return {}; }
+#if WRONG == 16
+#define FINAL final
+#else
+#define FINAL
+#endif
+struct strategy FINAL {
+  struct parameters {
+#if WRONG == 17
+    double ratio = 0;
+#endif
+  };
+  static rg_plan plan(const parameters&, const rg_cluster&) {
+    return {};
+  }
+#if WRONG == 18
   strategy(rg::comm&, const parameters&) {}
-  static rg::task<> end_step(std::uint64_t) { co_return; }
+#else
+  strategy(rg::comm& c, const parameters&) : comm(c) {}
+  rg::comm& comm;
+#endif
+  static rg::task<> end_step(std::uint64_t) {
+    co_return;
+  }
 #if WRONG == 1
   void on_gradient(std::uint64_t) {}
 #elif WRONG == 2

@@ -5,6 +5,7 @@
 #include "check/strategy/simulated.hpp"
 
 #include "base/failure.hpp"
+#include "check/harness/allocation_watch.hpp"
 #include "check/harness/progress.hpp"
 #include "cluster/layout.hpp"
 
@@ -428,6 +429,27 @@ void never_blocks(const subject& s) {
                       x.steps, waits));
 }
 
+// After a warm-up, steps allocate nothing: frames of coroutines come from a pool (regatta/task.hpp). Two runs that differ
+// in the number of steps allocate as many blocks.
+void allocations(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  const allocation_watch watch({s.tested->file});
+  simulation_setup x = setup_for(s, 3, 2);
+  const auto blocks_of = [&](std::uint64_t steps) {
+    x.steps = whole_periods(p, steps);
+    const std::uint64_t before = watch.blocks();
+    run_simulation(s, x);
+    return watch.blocks() - before;
+  };
+  const std::uint64_t warm = steps_until_steady(p) + std::max<std::uint64_t>(50, 4 * p.period);
+  blocks_of(warm); // the first run also makes what lives as long as the process
+  const std::uint64_t few = blocks_of(warm), many = blocks_of(4 * warm);
+  require(many == few,
+          fmt::format("{}its code allocates {} blocks in {} steps and {} in {}; expected as many, since steps "
+                      "allocate nothing after a warm-up",
+                      title(x), few, whole_periods(p, warm), many, x.steps));
+}
+
 } // namespace
 
 std::vector<test> strategy_tests() {
@@ -446,6 +468,7 @@ std::vector<test> strategy_tests() {
        trains},
       {"deterministic", "two identical runs give bit-identical weights and the same virtual time", deterministic},
       {"resumes", "a run that goes on from a checkpoint (RG_PLAN_RESUMES) ends with bit-identical weights", resumes},
+      {"allocations", "its steps allocate nothing after a warm-up", allocations},
       {"blocks", "it does not block in a sleep, a lock or a wait for a thread", never_blocks},
   };
   const std::vector<test> declared = declaration_tests();

@@ -368,6 +368,11 @@ namespace detail {
 template <class C>
 rg_component component(std::uint32_t kind, const char* id, const char* summary, const void* functions,
                        const void* (*extension)(const char*) = nullptr) {
+  static_assert(!std::is_final_v<C>, "a plugin's class must not be final: optional functions are looked up in a class "
+                                     "derived from it");
+  static_assert(
+      std::is_empty_v<parameters_t<C>> || requires { C::fields; },
+      "parameters need, in public: static constexpr auto fields = rg::fields(...), which names each");
   auto c = make_versioned<rg_component>();
   c.kind = kind;
   c.id = id;

@@ -102,6 +102,9 @@ template <class S> struct strategy_functions {
         { s.end_step(std::uint64_t{}) } -> std::same_as<task<>>;
       },
       "a strategy needs: rg::task<> end_step(std::uint64_t step)");
+  static_assert(
+      requires(S s) { s.comm.frames(); },
+      "a strategy needs, in public: rg::comm& comm; the frames of its coroutines come from its pool");
 
   template <class R> static constexpr bool is_activity = std::is_void_v<R> || std::is_same_v<R, task<>>;
   static constexpr bool begins_with_rows = requires(S s) {

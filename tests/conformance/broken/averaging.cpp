@@ -8,7 +8,7 @@ namespace {
 
 struct sound {
   static constexpr bool never_sends = false, at_the_end_only = false, leaves_out_a_tensor = false,
-                        declares_no_period = false, waits_later = false;
+                        declares_no_period = false, allocates = false, waits_later = false;
 };
 
 template <class Mistake> struct averaging {
@@ -26,6 +26,7 @@ template <class Mistake> struct averaging {
 
   rg::task<> end_step(std::uint64_t step) {
     const rg_buffer gradients = comm.gradients(comm.whole());
+    if (Mistake::allocates) steps_done.push_back("step " + std::to_string(step));
     co_await comm.scale(gradients, comm.workers()); // of its own batch alone
     co_await comm.apply(0, gradients, step, rg::role::worker);
     if (comm.deferred()) {
@@ -62,6 +63,7 @@ private:
   }
 
   rg_buffer total = comm.alloc(2, RG_F64);
+  std::vector<std::string> steps_done;
 };
 
 struct no_messages : sound {
@@ -72,6 +74,9 @@ struct last_average : sound {
 };
 struct other_tensors : sound {
   static constexpr bool leaves_out_a_tensor = true;
+};
+struct grows : sound {
+  static constexpr bool allocates = true;
 };
 struct no_period : sound {
   static constexpr bool declares_no_period = true;
@@ -105,6 +110,7 @@ RG_PLUGIN(
     rg::strategy<averaging<no_messages>>("never_sends", "broken: talks() promises messages, but none is sent"),
     rg::strategy<averaging<last_average>>("averages_at_the_end", "broken: averages in finish() alone"),
     rg::strategy<averaging<other_tensors>>("leaves_out_a_tensor", "broken: the last tensor is never averaged"),
+    rg::strategy<averaging<grows>>("allocates_in_steps", "broken: each step allocates memory"),
     rg::strategy<averaging<no_period>>("declares_no_period", "broken: repeats after four steps, but declares one"),
     rg::strategy<averaging<late>>("waits_later", "broken: workers are further ahead than it declares"),
     rg::strategy<looks_if_it_can>("looks_if_it_can", "broken: looks at bytes where it can, without RG_PLAN_BYTES"))

@@ -170,7 +170,7 @@ void op_check::before_backward(op& o, const run& r) {
                                                                                  1 / l->divisor(r.batch));
 }
 
-void op_check::after_backward(op& o, const run& r) {
+void op_check::after_backward(op& o, const run&) {
   const subject s{o, "backward"};
   wait(s);
   if (device_.computes.type == dtype::f16) return;
