@@ -21,9 +21,9 @@ struct compiled_graph {
   std::vector<std::string> input_names;
   std::vector<measured*> losses;  // the first one's metric is the model's metric
   std::size_t metric_sums = 0;    // of all losses together
-  std::uint32_t count_kinds = 0;  // losses that are means over labels
-  std::uint32_t tokens_input = 0; // see rg_model_info
-  std::string unit;
+  std::uint32_t count_kinds = 0;  // how many of the losses are means over labels
+  std::uint32_t tokens_input = 0; // 1 + the number of the input that holds tokens; 0: there is none
+  std::string unit;               // what a sample is called in reports, such as "samples"
 
   // Appends a loss, which must live as long as this object, and sets its number, first_sum and count_kind.
   void add(measured& loss);

@@ -88,8 +88,8 @@ struct graph_tensor {
 
 // Returns the graph's nodes. They refer to texts of `g`, which must outlive them. Throws rg::error: RG_E_UNSUPPORTED if
 // a node has an attribute that is not in reference::known_attributes or is no number; RG_E_CONFIG if a node has an
-// invalid shape, reads a node that does not come before it or a tensor that does not exist, or if the inputs are not the
-// first nodes.
+// invalid shape, reads a node that does not come before it or a tensor that does not exist, or if the inputs are not
+// the first nodes.
 std::vector<node> read_nodes(const rg_graph& g);
 // Returns tensor `number` of the graph, with its name copied and info.storage in canonical layout. `number` must be
 // less than g.tensor_count. Throws rg::error, RG_E_CONFIG, if its shape or kind is invalid.

@@ -29,8 +29,8 @@ std::pair<double, std::uint32_t> read_dropout(const node& n);
 struct attention_shape {
   std::size_t heads;
   bool causal;
-  double dropout; // as read_dropout() returns them
-  std::uint32_t layer;
+  double dropout;      // probability that an element becomes 0
+  std::uint32_t layer; // of the dropout, for its random stream
 };
 attention_shape read_attention(const graph_compiler& c, const node& n);
 
@@ -43,8 +43,11 @@ struct lookup_shape {
 };
 lookup_shape read_lookup(const graph_compiler& c, const node& n, const graph_tensor& table);
 
+// Input 0: one dimension of indices; output: [indices, features].
 void expect_embedding(const graph_compiler& c, const node& n);
+// At least one input, all vectors; the output is as long as all of them together.
 void expect_concatenation(const graph_compiler& c, const node& n);
+// Inputs 0 and 1: vectors of equal length; output: one element.
 void expect_cosine(const graph_compiler& c, const node& n);
 void expect_pair(const graph_compiler& c, const node& n); // inputs 0 and 1 are scalars
 double read_smoothing(const node& n);                     // label smoothing, in [0, 1)

@@ -37,8 +37,8 @@ struct counted_labels {
   std::size_t each = 0; // labels per sample
 };
 
-// The part of a loss op that does not depend on the executor. The members that are variables are set by
-// compiled_graph::add(), except for measured_by.
+// The part of a loss op that does not depend on the executor. compiled_graph::add() sets number, first_sum and
+// count_kind.
 class measured {
 public:
   explicit measured(metric m, counted_labels c = {}) : measured_by(std::move(m)), counted_(c) {}

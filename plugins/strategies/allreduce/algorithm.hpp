@@ -9,9 +9,12 @@
 #include <iterator>
 #include <string_view>
 
+// native: the transport's own all-reduce. sharded: sharded_update.hpp. The others: all-reduces over messages
+// (regatta/algorithms.hpp).
 enum class algorithm { native, ring, halving_doubling, recursive_doubling, hierarchical, sharded };
 
-// Where the result shows how many buckets of which size each algorithm exchanged: "algorithm_" and its name.
+// The name of each algorithm's record in the result, "algorithm_" and its name, indexed by `algorithm`. The record
+// shows how many buckets of which size the algorithm exchanged.
 constexpr const char* record_names[] = {"algorithm_native",           "algorithm_ring",
                                         "algorithm_halving_doubling", "algorithm_recursive_doubling",
                                         "algorithm_hierarchical",     "algorithm_sharded"};

@@ -17,8 +17,9 @@
 // object its tasks.
 class sharded_update {
 public:
-  // Returns whether updating a shard takes longer than the latency of the messages. Only in host memory does bandwidth
-  // bound updates.
+  // Returns whether algorithm = "auto" should use a sharded update: weights are in host memory, where bandwidth bounds
+  // updates; a shard of the first bucket has at least 256 KiB, so that its update takes longer than the latency of the
+  // messages; and the constructor accepts the model.
   static bool pays(rg::comm& c, const std::vector<rg::span_of_arena>& buckets) {
     constexpr std::uint64_t large = 256 << 10; // bytes
     return !buckets.empty() && buckets[0].count * sizeof(float) / c.workers() >= large && on_host(c) && works(c);

@@ -307,8 +307,8 @@ public:
   }
 
   // Receives the periods of worker w, adds its differences and answers, until the worker has finished. Run one for each
-  // worker, on a server, if the model has sparse tables. Records the staleness of each period:
-  // the periods that other workers pushed since the last answer to w.
+  // worker, on a server, if the model has sparse tables. Records the staleness of each period: the periods that other
+  // workers pushed since the last answer to w.
   rg::task<> attend(std::uint32_t w) {
     customer& from = customers_[w];
     for (std::uint64_t step = k_ - 1;; step += k_) { // the last step of a period

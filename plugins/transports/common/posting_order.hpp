@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order of receives, as RG_CAP_ORDERED_RECEIVES promises: those into overlapping bytes take effect in the order in which
-// they were posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive starts
-// only when no earlier receive that overlaps it is outstanding. A receive waits for earlier ones only, which rules out
-// deadlocks. One thread at a time.
+// Order of receives, as RG_CAP_ORDERED_RECEIVES promises: those into overlapping bytes take effect in the order in
+// which they were posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive
+// starts only when no earlier receive that overlaps it is outstanding. A receive waits for earlier ones only, which
+// rules out deadlocks. One thread at a time.
 #pragma once
 
 #include <cstddef>

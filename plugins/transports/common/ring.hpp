@@ -8,8 +8,8 @@
 namespace transports {
 
 // A FIFO queue that allocates only to become longer than ever before. One thread at a time. at(i) counts from the
-// front. front() and pop() require an element, at(i) and
-// erase(i) more than i. push() makes references invalid.
+// front. front() and pop() require an element, at(i) and erase(i) more than i. pop() removes the front element and
+// returns it. push() makes references invalid.
 template <class T> class ring {
 public:
   bool empty() const { return first_ == last_; }

@@ -42,8 +42,8 @@ public:
   virtual void abort(communicator c) noexcept = 0;
 
   // Operations are called between begin_group() and end_group(), and reach the stream together. If one throws, the
-  // group is closed. Peers and roots are ranks of the communicator. `from` may be `to`, or the member's own chunk of the
-  // buffer that has all chunks.
+  // group is closed. Peers and roots are ranks of the communicator. `from` may be `to`, or the member's own chunk of
+  // the buffer that has all chunks.
   virtual void begin_group() = 0;
   virtual void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
@@ -54,11 +54,11 @@ public:
   };
   virtual void all_reduce(communicator c, const void* from, void* to, elements e) = 0;
   virtual void reduce(communicator c, const void* from, void* to, elements e, std::uint32_t root) = 0;
-  // `e.count` elements for each member, whose result is that of its rank.
+  // `from` has `e.count` elements for each member, in order of rank; `to` gets the `e.count` sums of this member.
   virtual void reduce_scatter(communicator c, const void* from, void* to, elements e) = 0;
-  virtual void all_gather(communicator c, const void* from, void* to, std::uint64_t bytes) = 0; // of each member
+  virtual void all_gather(communicator c, const void* from, void* to, std::uint64_t bytes) = 0; // `bytes`: per member
   virtual void broadcast(communicator c, const void* from, void* to, std::uint64_t bytes, std::uint32_t root) = 0;
-  // Copies on this rank's device; outside a group, too.
+  // Copies on this rank's device; may be called outside a group, too.
   virtual void copy(const void* from, void* to, std::uint64_t bytes) = 0;
   virtual void end_group() = 0;
 

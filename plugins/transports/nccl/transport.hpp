@@ -9,7 +9,7 @@
 //
 // NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
 // its peers. So all messages must use one lane, and both sides must post operations that belong together in the same
-// rounds. A second lane is rejected; other violations block both sides until the engine ends the run.
+// order. A second lane is rejected; other violations block both sides until the engine ends the run.
 //
 // NCCL chooses the order in which its collectives add: the transport lacks RG_CAP_ASCENDING_SUMS.
 #pragma once

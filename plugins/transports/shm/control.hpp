@@ -9,8 +9,8 @@
 //   ring[size][lanes + 1]    for each rank, the rings on which the owner sends to it: messages of a lane, and last the
 //                            notifications of puts
 //
-// The last two arrays are indexed by the peer's rank. Entries of ranks that never communicate with the owner are never touched,
-// and so take no memory.
+// The last two arrays are indexed by the peer's rank. Entries of ranks that never communicate with the owner are never
+// touched, and so take no memory.
 #pragma once
 
 #include "ring.hpp"
@@ -18,11 +18,12 @@
 
 namespace shm {
 
-// The state of one peer's connection to the owner: whether the owner has ended it, and whether the peer is accessing the
-// owner's heap. Around each chunk that it reads or writes there, the peer sets and clears `accessing`; between setting it
-// and the access it checks that `closed` is not `cancelled`. The owner sets `closed` to `cancelled` and then waits until
-// `accessing` is clear or the peer is dead. All accesses are sequentially consistent, so one of the two sees the other's
-// store (Dekker, as in wake.hpp), and after the wait the peer does not access the owner's heap any more.
+// The state of one peer's connection to the owner: whether the owner has ended it, and whether the peer is accessing
+// the owner's heap. Around each chunk that it reads or writes there, the peer sets and clears `accessing`; between
+// setting it and the access it checks that `closed` is not `cancelled`. The owner sets `closed` to `cancelled` and then
+// waits until `accessing` is clear or the peer is dead. All accesses are sequentially consistent, so one of the two
+// sees the other's store (Dekker, as in wake.hpp), and after the wait the peer does not access the owner's heap any
+// more.
 struct link_state {
   struct alignas(cache_line) owner_line {
     std::atomic<std::uint32_t> closed; // a value of `closing`

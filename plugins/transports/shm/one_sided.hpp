@@ -33,12 +33,12 @@ public:
   // [main] Both must outlive this object. Make one for each peer.
   one_sided(station& home, peer& other);
 
-  // [loop] Queues a put (`writes`) or a get for progress(). Throws RG_E_OPERATION if the key is unknown, the range leaves
-  // the region or local bytes are missing; RG_E_PEER if the peer is lost; RG_E_CANCELLED after peer::cancel().
+  // [loop] Queues a put (`writes`) or a get for progress(). Throws RG_E_OPERATION if the key is unknown, the range
+  // leaves the region or local bytes are missing; RG_E_PEER if the peer is lost; RG_E_CANCELLED after peer::cancel().
   void begin(const rg_one_sided_transfer& t, bool writes);
-  // [loop] Makes progress, up to about one unit of work, and queues completions and the notifications of the peer's puts.
-  // If the peer is lost, ends all operations with RG_E_PEER, or RG_E_CANCELLED after peer::cancel(). Returns false if
-  // nothing could be done.
+  // [loop] Makes progress, up to about one unit of work, and queues completions and the notifications of the peer's
+  // puts. If the peer is lost, ends all operations with RG_E_PEER, or RG_E_CANCELLED after peer::cancel(). Returns
+  // false if nothing could be done.
   bool progress();
 
 private:

@@ -5,8 +5,9 @@
 // A message of up to `eager` bytes is copied into the ring, and its send completes as soon as it is there. For a longer
 // message in the heap, the ring carries only its offset: once its receive is posted, the receiver copies or adds it
 // directly from the sender's memory into its own, in chunks, and then passes the record, which completes the send. A
-// longer message outside the heap goes through the ring in chunks. A message that is too long for its receive is
-// skipped, and the record's status tells the sender, unless the message was eager: then its send has completed before.
+// longer message outside the heap goes through the ring in chunks. A message that is too long for its receive, or is to
+// be added and is no whole number of floats, is skipped. The record's status tells the sender, unless the message was
+// eager: then its send has completed before.
 //
 // A peer is lost when it has closed, cancelled this rank, died, or broken the protocol. Messages that it sent before
 // can still be received, because its memory stays mapped; everything else ends with RG_E_PEER. If it cancelled this
@@ -84,7 +85,8 @@ public:
   void look();
   void look_for_death(short events);
   // [main] [loop] Reads what has arrived on the socket, which carries two kinds of packets: those of one byte only woke
-  // this rank, notices are kept for take_notice(). Returns false if the peer has closed the socket.
+  // this rank, notices are kept for take_notice(). Returns false if the socket is closed by the peer
+  // or has failed.
   bool read_socket();
   // [main] Returns the oldest notice that was read; std::nullopt if there is none.
   std::optional<group_notice> take_notice();
@@ -105,8 +107,8 @@ public:
     if (control_.header().sleep.wake()) ::send(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  // [loop] Calls `access`, which reads or writes at most unit_bytes bytes of the peer's heap, unless the peer has cancelled
-  // this rank: is_lost() then holds. Returns whether it called it.
+  // [loop] Calls `access`, which reads or writes at most unit_bytes bytes of the peer's heap, unless the peer has
+  // cancelled this rank: is_lost() then holds. Returns whether it called it.
   template <class F> bool access_heap(F&& access) {
     their_link_.peer.accessing.store(1);
     const bool may_access = their_link_.owner.closed.load() != closing::cancelled;

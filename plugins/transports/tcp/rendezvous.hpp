@@ -34,9 +34,9 @@ struct link {
 // [main]
 class rendezvous {
 public:
-  // Listens on an ephemeral port of the first of world.addresses, or of 127.0.0.1 if there is none. `buffer_bytes` is the size of each
-  // socket's send and receive buffer; 0: the kernel's default. `host` and `world`, including its list of peers in
-  // ascending order, must outlive the object. Throws RG_E_UNSUPPORTED if the host does not offer
+  // Listens on an ephemeral port of the first of world.addresses, or of 127.0.0.1 if there is none. `buffer_bytes` is
+  // the size of each socket's send and receive buffer; 0: the kernel's default. `host` and `world`, including its list
+  // of peers in ascending order, must outlive the object. Throws RG_E_UNSUPPORTED if the host does not offer
   // "regatta.authenticate/1", RG_E_CONFIG if the address is not numeric or cannot be listened on, and RG_E_OPERATION if
   // there are no random numbers.
   rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes);

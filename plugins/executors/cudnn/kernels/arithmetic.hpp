@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for the operations of strategies and optimizers, as rg_work in regatta/ext/device.h defines them. The conventions
-// of elementwise.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled without fused
-// multiply-add, so results are bit-identical to the host's except for the order of sums.
+// Kernels for the operations of strategies and optimizers, as rg_work in regatta/ext/device.h defines them. The
+// conventions of elementwise.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled
+// without fused multiply-add, so results are bit-identical to the host's except for the order of sums.
 #pragma once
 
 #include "kernels/dtype.hpp"
@@ -56,8 +56,8 @@ std::size_t selection_scratch(std::size_t n);
 // may be null. Requires n < 2^31.
 void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* indices, float* values,
                   std::size_t room, std::uint64_t* found, void* scratch);
-// Selects the k elements with the largest magnitudes, in ascending order of index; the first of equals; NaN counts
-// as the largest. Requires k <= n < 2^31.
+// Selects the k elements with the largest magnitudes, in ascending order of index; of equal magnitudes the first; NaN
+// counts as the largest. Requires k <= n < 2^31.
 void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* indices, float* values, std::size_t k,
            void* scratch);
 

@@ -16,7 +16,8 @@
 
 namespace cudnn {
 
-// An index of elements. model::prepare() rejects activations for which 32 bits do not suffice; weights are unchecked.
+// An index of elements. model::prepare() rejects activations for which 32 bits do not suffice, and tensors that a
+// kernel converts or unscales; other tensors are unchecked.
 using index_t = std::uint32_t;
 
 #ifdef __CUDACC__

@@ -24,7 +24,8 @@ private:
   staged<std::uint64_t> numbers_; // the seed; the number of the first sample in the global batch
 };
 
-// In evaluation: copies x. p and layer as for dropout_seed; requires p > 0.
+// In training: zeroes each element with probability p and multiplies the others by 1 / (1 - p). In evaluation: copies
+// x. p and layer as for dropout_seed; requires p > 0.
 class dropout : public op {
 public:
   dropout(std::string name, value* in, value* out, double p, std::uint32_t layer)

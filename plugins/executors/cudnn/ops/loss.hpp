@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The losses of networks. The cross-entropies have one label per sample, token_cross_entropy one per position; their
-// vary() throws rg::error, RG_E_OPERATION, for a label that is no class.
+// The losses of networks. cross_entropy and auc_cross_entropy have one label per sample, token_cross_entropy one per
+// position; vary() of all three throws rg::error, RG_E_OPERATION, for a label that is no class.
 #pragma once
 
 #include "kernels/loss.hpp"
@@ -66,7 +66,7 @@ private:
 };
 
 // max(0, margin - positive + negative) of two scores per sample. The metric is the number of pairs with positive >
-// negative divided by the number of the others.
+// negative divided by the number of the others, or by 1 if there is none.
 class pairwise_hinge : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)

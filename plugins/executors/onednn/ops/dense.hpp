@@ -8,8 +8,8 @@ namespace onednn {
 
 // y = f(x w^T + b) for every row of a sample: a vector of features is one row, a sequence has one row per position. f
 // is the identity, ReLU, GELU or tanh; `bias` may be null. Weights are fp32 in canonical layout, w as [outputs,
-// inputs]. Input and output are bf16 in memory if their value::half is set, else fp32. With
-// device::half the GEMMs compute in bf16.
+// inputs]. Input and output are bf16 in memory if their value::half is set, else fp32. With device::half the GEMMs
+// compute in bf16.
 class dense final : public op {
 public:
   dense(std::string name, value* in, value* out, weight* w, weight* bias, elementwise_function f,

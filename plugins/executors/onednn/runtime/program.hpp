@@ -28,7 +28,7 @@ using desc = dnnl::memory::desc;
 using tag = dnnl::memory::format_tag;
 
 // The device of a program, and the resources that its ops share. Ops keep references to it. model's constructor sets
-// `kernels`, `threads`, `half`, `log` and `collectives` before compile(); plan_memory() sets `scratch`.
+// `kernels`, `threads`, `row_major`, `half`, `log` and `collectives` before compile(); plan_memory() sets `scratch`.
 struct device {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
