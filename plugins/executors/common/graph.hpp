@@ -91,8 +91,9 @@ struct graph_tensor {
 // invalid shape, reads a node that does not come before it or a tensor that does not exist, or if the inputs are not
 // the first nodes.
 std::vector<node> read_nodes(const rg_graph& g);
-// Returns tensor `number` of the graph, with its name copied and info.storage in canonical layout. `number` must be
-// less than g.tensor_count. Throws rg::error, RG_E_CONFIG, if its shape or kind is invalid.
+// Returns tensor `number` of the graph, with its name copied and info.storage set to its number of elements, as in
+// canonical layout. `number` must be less than g.tensor_count. Throws rg::error, RG_E_CONFIG, if its shape or kind is
+// invalid.
 graph_tensor read_tensor(const rg_graph& g, std::uint32_t number);
 
 } // namespace executors

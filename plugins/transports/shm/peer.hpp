@@ -85,8 +85,8 @@ public:
   void look();
   void look_for_death(short events);
   // [main] [loop] Reads what has arrived on the socket, which carries two kinds of packets: those of one byte only woke
-  // this rank, notices are kept for take_notice(). Returns false if the socket is closed by the peer
-  // or has failed.
+  // this rank, notices are kept for take_notice(). Returns false if the peer has closed the socket, or
+  // reading fails.
   bool read_socket();
   // [main] Returns the oldest notice that was read; std::nullopt if there is none.
   std::optional<group_notice> take_notice();

@@ -48,7 +48,8 @@ public:
 
   // Makes all connections and returns them sorted by peer, then lane; call it once. `blobs` are those of all ranks, by
   // rank. Throws RG_E_PEER, which names the peers, if some have not connected after `timeout_ns` nanoseconds, if one
-  // cannot be reached or does not know the run's secret, or if a blob is not of this transport.
+  // cannot be reached or does not know the run's secret, or if a blob is not of this transport; RG_E_OPERATION if there
+  // are no random numbers or the host cannot compute a MAC.
   std::vector<link> connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns);
 
 private:

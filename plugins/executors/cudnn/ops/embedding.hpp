@@ -35,7 +35,8 @@ private:
 };
 
 // y = scale * the table's row of the token + the row of its position in `position_table` + the position's sinusoidal
-// code. vary() throws rg::error, RG_E_OPERATION, for a token that is no row of the table.
+// code. vary() throws rg::error, RG_E_OPERATION, for a token that is no row of the table; it does not check padding
+// samples, and forward() does not write their output.
 class token_embedding : public op {
 public:
   // `position_table` null: no such summand. The codes are added if `sinusoids`.
@@ -55,9 +56,9 @@ private:
   grouped_ids grouped_;
 };
 
-// The rows of a sparse or dense table that the ids of a sample name: concatenated, or with `sum` summed. vary() throws
-// rg::error: RG_E_OPERATION for an id that is no row, RG_E_PLUGIN if its row of a sparse table is missing in the
-// window.
+// The rows of a sparse or dense table that the ids of a sample name: concatenated, or with `sum` summed. Padding
+// samples yield zeros. vary() throws rg::error: RG_E_OPERATION for an id that is no row, RG_E_PLUGIN if its row of a
+// sparse table is missing in the window.
 class lookup : public op {
 public:
   // `padding`: the id that stands for zeros instead of a row; -1: there is none.

@@ -37,7 +37,7 @@ public:
   // before: the copy of dy that it leaves in the scratch is read here.
   void data_gradient(const float* w, const void* dy, void* dx, bool add);
 
-  // Appends a line "NAME DIRECTION: IMPLEMENTATION\n" per direction, for op::report().
+  // Appends a line "NAME DIRECTION: ALGORITHM IMPLEMENTATION\n" per direction that prepare() built, for op::report().
   void report(const std::string& name, std::string& text) const;
 
 private:
