@@ -53,10 +53,12 @@ public:
     std::uint32_t type, reduction;
   };
   virtual void all_reduce(communicator c, const void* from, void* to, elements e) = 0;
+  // Writes `to` on the root only.
   virtual void reduce(communicator c, const void* from, void* to, elements e, std::uint32_t root) = 0;
   // `from` has `e.count` elements for each member, in order of rank; `to` gets the `e.count` sums of this member.
   virtual void reduce_scatter(communicator c, const void* from, void* to, elements e) = 0;
   virtual void all_gather(communicator c, const void* from, void* to, std::uint64_t bytes) = 0; // `bytes`: per member
+  // Reads `from` on the root only.
   virtual void broadcast(communicator c, const void* from, void* to, std::uint64_t bytes, std::uint32_t root) = 0;
   // Copies on this rank's device; may be called outside a group, too.
   virtual void copy(const void* from, void* to, std::uint64_t bytes) = 0;

@@ -10,7 +10,7 @@
 
 namespace shm {
 
-// [main]; holds() and offset_of() also [loop].
+// [main] and [loop]: regions are allocated and freed in both, scratch of collectives in [loop] only.
 class heap {
 public:
   // Reserves `bytes` of address space, rounded up to 2 MiB; 0: as much as the machine has memory, at most 64 GiB (a

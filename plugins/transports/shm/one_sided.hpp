@@ -24,7 +24,7 @@ struct region_key {
 // [main] Lets peers put into and get from `bytes` bytes at `offset` of this rank's heap. Throws RG_E_OPERATION if
 // most_exposed regions are exposed already.
 region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes);
-// [main] Ends what expose() began; the key becomes unknown.
+// [main] [loop] Ends what expose() began; the key becomes unknown.
 void withdraw(station& home, const region_key& key) noexcept;
 
 // Puts and gets between this rank and one peer, in the order in which they were begun.
