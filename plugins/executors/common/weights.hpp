@@ -29,7 +29,7 @@ inline void check_runs(bool runs, const char* what) {
   if (!runs)
     throw rg::error(RG_E_PLUGIN,
                     std::string(what) +
-                        ": the instance was created with RG_PURPOSE_INIT, which has only describe() and init()");
+                        ": the instance was created with RG_PURPOSE_INIT, which has no memory and cannot run");
 }
 
 // Throws rg::error, RG_E_PLUGIN, unless `memory` has weights for every tensor but sparse tables, and gradients for

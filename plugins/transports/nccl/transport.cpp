@@ -61,7 +61,8 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
   id_bytes_ = blobs[0].bytes;
   const auto* id = static_cast<const std::byte*>(blobs[0].data);
   groups_.push_back({medium_->join({id, id_bytes_}, size, rank_), size, rank_});
-  await("all ranks to join the communicator", timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
+  await("all ranks to join the communicator", from_now(timeout_ns), RG_E_PEER,
+        [&] { return medium_->ready(groups_[0].comm); });
 }
 
 // Group 0 has all ranks. The ids of other groups go through the host: NCCL's own split would also need the ranks that
@@ -76,7 +77,8 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
     const std::vector<std::byte> id = exchange_(members, index == 0 ? medium_->make_id() : std::vector<std::byte>());
     g.comm = medium_->join(id, size, index);
     groups_.push_back(g); // from here on abort() includes it
-    await("all members of a group to join its communicator", split_timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("all members of a group to join its communicator", from_now(split_timeout_ns), RG_E_PEER,
+          [&] { return medium_->ready(g.comm); });
   } else {
     groups_.push_back(g);
   }
@@ -85,7 +87,8 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
 
 void transport::close(std::uint64_t timeout_ns) {
   if (!medium_ || aborted_) return;
-  await("the last messages", timeout_ns, [&] {
+  const auto deadline = from_now(timeout_ns);
+  await("the last messages", deadline, RG_TIMEOUT, [&] {
     advance();
     return posted_.empty() && launching_.empty() && !last_;
   });
@@ -93,21 +96,20 @@ void transport::close(std::uint64_t timeout_ns) {
     if (g.comm) medium_->finalize(g.comm);
   for (group& g : groups_) {
     if (!g.comm) continue;
-    await("the other ranks to close", timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("the other ranks to close", deadline, RG_TIMEOUT, [&] { return medium_->ready(g.comm); });
     medium_->destroy(g.comm);
     g.comm = nullptr;
   }
 }
 
-// Waits until done() returns true. If that takes too long or fails, aborts and throws: the abort makes the peers fail,
-// too, instead of waiting for this rank.
-void transport::await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done) {
-  const auto deadline = from_now(timeout_ns);
+// Waits until done() returns true. If that fails, or is `late` after the deadline, aborts and throws: the abort makes the
+// peers fail, too, instead of waiting for this rank.
+void transport::await(const char* what, clock::time_point deadline, rg_status late, const std::function<bool()>& done) {
   try {
     while (!done()) {
       if (clock::now() > deadline)
-        throw rg::error(RG_E_PEER, std::string("nccl: waited too long for ") + what +
-                                       ": set NCCL_DEBUG=INFO in the environment to see what NCCL does");
+        throw rg::error(late, std::string("nccl: waited too long for ") + what +
+                                  ": set NCCL_DEBUG=INFO in the environment to see what NCCL does");
       std::this_thread::sleep_for(launching_pause);
     }
   } catch (...) {

@@ -16,6 +16,7 @@
 
 #include "medium.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -80,7 +81,8 @@ private:
   void put_all_gather(const rg_collective& c, const group& g);
   void put_messages(const rg_collective& c, const group& g);
   void copy_alone(const rg_collective& c);
-  void await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done);
+  void await(const char* what, std::chrono::steady_clock::time_point deadline, rg_status late,
+             const std::function<bool()>& done);
   void abort() noexcept;
   void end(const operation& o, rg_status status, rg_fence fence);
   bool take_wake();

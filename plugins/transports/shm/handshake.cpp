@@ -21,7 +21,7 @@ constexpr std::array<char, 8> card_mark{'R', 'G', 'S', 'H', 'M', '0', '1', 0};
 
 template <class T> void fill_random(T& out) {
   if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out))
-    fail_with_errno(RG_E_DEVICE, "cannot read random numbers");
+    fail_with_errno(RG_E_OPERATION, "cannot read random numbers");
 }
 
 // An abstract address: the path begins with a zero byte.
@@ -233,8 +233,9 @@ rendezvous::rendezvous(const rg_host* host, const rg_world& world) : host_(host)
   const void* extension = host->extension ? host->extension(host->context, RG_EXT_AUTHENTICATE) : nullptr;
   authenticate_ = static_cast<const rg_authenticate*>(extension);
   if (!authenticate_ || !authenticate_->mac)
-    throw rg::error(RG_E_CONFIG, "shm: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
-                                 "authenticated");
+    throw rg::error(RG_E_UNSUPPORTED,
+                    "shm: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
+                    "authenticated");
   listener_ = make_socket();
   const auto [address, bytes] = address_of(card_.name);
   if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||

@@ -135,7 +135,9 @@ void peer::end_send(lane& l, rg_status status) {
   if (status == RG_E_PEER) report_loss(status);
   if (status == RG_E_OPERATION)
     home_.report(status, "shm: a message of " + std::to_string(l.sends.front().bytes) + " bytes to rank " +
-                             std::to_string(rank_) + " is longer than the receive posted for it");
+                             std::to_string(rank_) +
+                             " does not fit the receive posted for it: it is longer, or no whole number of "
+                             "floats where they are added");
   home_.complete(l.sends.front().cookie, status);
   l.sends.pop_front();
   if (l.in_ring > 0) --l.in_ring;

@@ -49,7 +49,8 @@ void channel_partials(cudaStream_t s, const image_layout& p, std::size_t samples
       const auto to = static_cast<index_t>(std::uint64_t{positions} * (k + 1) / chunks);
       for (index_t c = b.first(); c < channels; c += b.step()) {
         double one = 0, two = 0;
-        add_up(from, to, 1, one, two, [&](index_t r, float& a, float& b) { f(r * channels + c, c, a, b); });
+        add_up(from, to, 1, one, two,
+               [&](index_t r, float& first, float& other) { f(r * channels + c, c, first, other); });
         partials[k * channels + c] = static_cast<float>(one);
         second[k * channels + c] = static_cast<float>(two);
       }

@@ -182,7 +182,7 @@ void attention::flash_backward(device& d, const run& r) {
 }
 
 std::size_t attention::held() const {
-  return probabilities_.bytes() + dropped_.bytes() + statistics_.bytes();
+  return probabilities_.bytes() + dropped_.bytes() + statistics_.bytes() + mask_.bytes() + first_.bytes();
 }
 
 double attention::flops() const {
