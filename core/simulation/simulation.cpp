@@ -457,7 +457,7 @@ std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint
   for (std::uint64_t k = 0; k < setup.touched && (w + step) % 5 != 4; ++k)
     rows.push_back((k * k * 7 + w * 3 + step * 11) % static_cast<std::uint64_t>(setup.table_rows));
   std::ranges::sort(rows);
-  rows.erase(std::ranges::unique(rows).begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }
 

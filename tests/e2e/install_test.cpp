@@ -107,6 +107,19 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   const auto table = parsed(contents(folder.path / "table/result.json"));
   REQUIRE(table["results"].size() == 2);
   for (const auto& r : table["results"]) CHECK(r["status"] == "ok");
+  // The plugin by its file, and by its id out of the user's folder of plugins.
+  std::ofstream(folder.path / "file.toml") << "[model]\nplugin = \"./lenet/build/lenet.so\"\n[cluster]\nworkers = 1\n"
+                                              "[measure]\nwarmup = 1\nsteps = 2\nrepeats = 1\nbaseline = false\n";
+  must("regatta run file.toml --out by_file");
+  const fs::path own = folder.path / "home/.local/share/regatta/plugins";
+  fs::create_directories(own);
+  fs::copy_file(folder.path / "lenet/build/lenet.so", own / "lenet.so");
+  must("env -u XDG_DATA_HOME HOME=" + quoted(folder.path / "home") +
+       " regatta run file.toml --set model.plugin=lenet --out by_folder");
+  for (const char* out : {"by_file", "by_folder"}) {
+    CAPTURE(out);
+    CHECK(parsed(contents(folder.path / out / "result.json"))["results"][0]["status"] == "ok");
+  }
   // The other templates, compiled in a hurry; that of a transport is the example's source, which is compiled above.
   for (const std::string kind : {"strategy", "compressor"}) {
     must("regatta new " + kind + " mine_" + kind);

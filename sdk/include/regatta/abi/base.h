@@ -188,7 +188,7 @@ typedef struct rg_buffer {
  * that stream, but never an earlier one. */
 typedef uint64_t rg_fence;
 
-/* The report that a submitted operation has ended. Who writes it writes all members. The size of this struct never
+/* The report that a submitted operation has ended. Its writer sets all members. The size of this struct never
  * changes. */
 typedef struct rg_completion {
   uint64_t cookie;

@@ -220,9 +220,9 @@ typedef struct rg_model {
   /* [main] [required; null in a model that is a graph and in rg_executor.model, where an executor creates the
    * instances] Creates an instance. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
-  /* [main] [required] */
+  /* [main] [required] Ends the instance. */
   void (*destroy)(void* self);
-  /* [main] [required] */
+  /* [main] [required] Writes the model's tensors, inputs and names to `*info`. Its answer does not change. */
   rg_status (*describe)(void* self, rg_model_info* info);
   /* [main] [required] Writes the initial values of a tensor to `out`, in the tensor's layout in memory (`storage`
    * elements); with `rows`, only those rows, one after the other. The values depend on (seed, tensor, row) alone and

@@ -268,7 +268,7 @@ typedef struct rg_op_norm {
 } rg_op_norm;
 
 /* Does this rank's deferred updates in `role`, scaled by the clip factor, or drops them if any gradient is not finite.
- * If updates are deferred, every owner must call it once after the RG_OP_APPLYs of a step. */
+ * If updates are deferred, every owner must submit it once after the RG_OP_APPLYs of a step. */
 typedef struct rg_op_commit {
   rg_op op;
   uint32_t role;

@@ -103,13 +103,13 @@ typedef struct rg_counters {
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
-  /* [main] [required] The engine also creates instances only to call caps(), without listen. The instance must
+  /* [main] [required] Creates an instance. The engine also creates instances only to call caps(), without listen. The instance must
    * therefore ask for the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
-  /* [main] [required] Also without close, after a failed listen or connect, and with operations outstanding, which then
+  /* [main] [required] Ends the instance. Also called without close, after a failed listen or connect, and with operations outstanding, which then
    * end without a completion. */
   void (*destroy)(void* self);
-  /* [main] [required] Called before listen */
+  /* [main] [required] Writes what the instance can do. Called before listen; the answer does not change. */
   rg_status (*caps)(void* self, rg_transport_caps* out);
   /* [main] [required] Opens the medium for peers to connect. The engine passes the bytes of `*blob` to connect() of
    * every peer; they stay valid until connect() of this instance returns. */
@@ -140,12 +140,12 @@ typedef struct rg_transport {
   /* [main] [required] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is
    * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Only destroy() follows. */
   rg_status (*close)(void* self, uint64_t timeout_ns);
-  /* [loop] [required] */
+  /* [loop] [required] Writes the traffic since create() to `*out`. */
   rg_status (*counters)(void* self, rg_counters* out);
   /* [loop] [optional: the time is real; required with RG_CAP_VIRTUAL] Returns the virtual time in nanoseconds. */
   uint64_t (*now)(void* self);
-  /* [any] [optional: the instance has no extensions] Returns this instance's table of functions with this id, or null.
-   * */
+  /* [any] [optional: the instance has no extensions] Returns this instance's table of functions with this id, or null
+   * if it has none. */
   const void* (*extension)(void* self, const char* id);
 } rg_transport;
 
