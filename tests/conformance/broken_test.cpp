@@ -222,8 +222,8 @@ TEST_CASE("a strategy that goes on from a checkpoint without its state is found"
 }
 
 TEST_CASE("strategies that average weights, or say that they do") {
-  CHECK(check("strategy/averages", {"plan", "drain", "replicas", "mean", "trains", "deterministic", "ghosts", "shapes",
-                                    "period", "bound"})
+  CHECK(check("strategy/averages",
+              {"plan", "drain", "replicas", "mean", "trains", "deterministic", "ghosts", "shapes", "period", "bound"})
             .code == 0);
   finds("strategy/never_sends", {"replicas", "mean", "trains", "bound"}, {"drain"});
   finds("strategy/averages_at_the_end", {"trains", "bound"}, {"drain", "replicas", "mean"});
@@ -255,6 +255,7 @@ TEST_CASE("lossy strategies: error feedback and identical replicas are required,
   const findings sound = check("strategy/int8_sound", all, {"serial"});
   CHECK(sound.failed.empty());
   CHECK(text_of(sound.document).find("its sums are not exact (RG_PLAN_LOSSY)") != std::string::npos);
+  finds("strategy/int8_sound", {"compressible"}, {"drain", "replicas", "mean"});
   finds("strategy/int8_forgets", {"mean"}, {"drain", "replicas", "clip", "buckets", "deterministic"});
   finds("strategy/int8_doubles", {"mean"}, {"drain", "replicas", "deterministic"});
   finds("strategy/int8_leaves_out", {"mean"}, {"drain", "replicas", "deterministic"});

@@ -10,7 +10,8 @@ using namespace regatta::test;
 
 TEST_CASE("compressors keep what they promise, and strategies made of them train") {
   const names all = {"message-bytes", "unbiased", "contraction", "residual", "message-sums"};
-  const names of_runs = {"plan", "drain", "replicas", "clip", "buckets", "mean", "trains", "deterministic"};
+  const names of_runs = {"plan", "drain",  "replicas",      "clip",         "buckets",
+                         "mean", "trains", "deterministic", "compressible", "ghosts"};
   const auto sound = [&](const std::string& id, const names& skipped) {
     CAPTURE(id);
     const findings promises = check("strategy/" + id, all, skipped);

@@ -125,6 +125,22 @@ void reordered_shapes(const subject& s) {
                      "than one of 3x5x3x3: a strategy that uses the shapes of tensors declares RG_PLAN_ROW_MAJOR");
 }
 
+// Tensors that must not be compressed (rg_tensor.compressible is 0) are summed as exactly as by any other strategy.
+void incompressible(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (!lossy(p)) throw skipped("it does not declare RG_PLAN_LOSSY");
+  simulation_setup x = setup_for(s, 3, 2);
+  x.compressible = false;
+  const simulation_result r = run_simulation(s, x);
+  const std::vector<double> expected = train_serially(x);
+  for (std::size_t i = 0; i < r.weights.at(0).size(); ++i)
+    require(
+        agree(r.weights[0][i], expected[i]),
+        fmt::format("{}weight {} is {}; one worker with all gradients gets {}: a tensor whose rg_tensor.compressible "
+                    "is 0 is sent as it is",
+                    title(x), i, r.weights[0][i], expected[i]));
+}
+
 // Messages repeat after rg_plan.period steps: the timed region covers whole periods.
 void periodic(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
@@ -188,6 +204,7 @@ std::vector<test> declaration_tests() {
       {"bound", "with RG_PLAN_BOUNDED, no worker is further ahead than rg_plan.bound says", bounded},
       {"shapes", "without RG_PLAN_ROW_MAJOR, the shapes of tensors that are not row-major do not matter",
        reordered_shapes},
+      {"compressible", "a lossy strategy sums tensors exactly that must not be compressed", incompressible},
       {"ghosts", "it runs on regions without bytes, and trains alike where pointer() fails", ghosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };

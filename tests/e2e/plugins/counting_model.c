@@ -59,11 +59,11 @@ static rg_status bind(void* self, const rg_model_memory* memory) {
   return RG_OK;
 }
 static rg_status count(void* self, const rg_batch* batch, uint64_t* counts) {
-  const int32_t* numbers = batch->inputs[0];
+  const int32_t* values = batch->inputs[0];
   (void)self;
   for (uint64_t i = 0; i < 3 * batch->samples; ++i) {
-    counts[0] += (uint64_t)numbers[i];
-    counts[1] += numbers[i] % 2;
+    counts[0] += (uint64_t)values[i];
+    counts[1] += values[i] % 2;
   }
   return RG_OK;
 }
@@ -77,9 +77,9 @@ static rg_status step(void* self, const rg_batch* batch, const rg_hooks* hooks, 
   return RG_OK;
 }
 static rg_status evaluate(void* self, const rg_batch* batch, double* sums) {
-  const int32_t* numbers = batch->inputs[0];
+  const int32_t* values = batch->inputs[0];
   (void)self;
-  for (uint64_t i = 0; i < 3 * batch->valid; ++i) sums[0] += numbers[i];
+  for (uint64_t i = 0; i < 3 * batch->valid; ++i) sums[0] += values[i];
   sums[1] += 3 * (double)batch->valid;
   return RG_OK;
 }
