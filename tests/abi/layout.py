@@ -4,7 +4,6 @@
 
 layout.py            fails with the lines that changed, and names C and C++ where they disagree
 layout.py --append   adds new lines to the table; refuses if any other line changed
-layout.py --rewrite  writes the table anew, whatever changed: only as long as the interface is not frozen
 
 The table has a line for each struct, member, constant, alias and macro of abi/*.h and ext/*.h. pycparser lists them from
 the preprocessed headers, and a compiled program prints sizes, offsets and values. Numbers are those of 64-bit machines.
@@ -203,20 +202,16 @@ def compare(old_text, new_text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--append", action="store_true")
-    parser.add_argument("--rewrite", action="store_true")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
     options = parser.parse_args()
     now = COMMENT + table(options.cc, options.cxx)
-    if options.rewrite:
-        TABLE.write_text(now)
-        return 0
     broken, appended = compare(TABLE.read_text(), now)
     for number, change in broken:
         print(f"{TABLE}:{number}: error: {change}")
     if broken:
-        print("Plugins that were built with the former headers read or write the wrong bytes. Undo the change; or, as "
-              "long as the interface is not frozen (docs/compatibility.md), run tests/abi/layout.py --rewrite")
+        print("Plugins that were built with the former headers read or write the wrong bytes. Undo the change: "
+              "the interface is frozen (docs/compatibility.md)")
         return 1
     if options.append:
         TABLE.write_text(now)
