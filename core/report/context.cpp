@@ -17,6 +17,10 @@
 #include "base/units.hpp"
 #include "experiment/schema.hpp"
 
+#if __has_include("git_state.hpp")
+#include "git_state.hpp"
+#endif
+
 // Defined by the build. A build that does not know them leaves them empty, and they are null in the result.
 #ifndef REGATTA_VERSION
 #define REGATTA_VERSION ""
