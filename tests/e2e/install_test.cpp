@@ -51,12 +51,22 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   for (const char* file :
        {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
         "lib/cmake/regatta/regatta-config.cmake", "lib/pkgconfig/regatta.pc", "include/regatta/ext/graph.h",
-        "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE", "share/doc/regatta/index.md",
+        "share/doc/regatta/docs/conformance.md", "share/doc/regatta/LICENSE", "share/doc/regatta/docs/README.md",
         "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
     CAPTURE(file);
     CHECK(fs::exists(prefix / file));
   }
-  CHECK(contents(prefix / "share/doc/regatta/README.md") == contents(REGATTA_SOURCE "/README.md")); // not that of docs/
+  // Every link between installed pages leads to a file.
+  std::size_t links = 0;
+  for (const auto& page : fs::recursive_directory_iterator(prefix / "share/doc/regatta")) {
+    if (page.path().extension() != ".md") continue;
+    const std::string text = contents(page.path());
+    const std::regex link("\\]\\(([^)#:\\s]+)(#[^)]*)?\\)");
+    for (auto l = std::sregex_iterator(text.begin(), text.end(), link); l != std::sregex_iterator(); ++l, ++links)
+      CHECK_MESSAGE(fs::exists(page.path().parent_path() / (*l)[1].str()), page.path().string()
+                                                                               << ": " << (*l)[1].str());
+  }
+  CHECK(links > 50);
 
   // The example files expect each project in a separate folder, built in its folder `build`.
   fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);

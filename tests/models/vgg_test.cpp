@@ -70,9 +70,7 @@ TEST_CASE("the null model says that gradients are ready one by one") {
     static_cast<std::vector<int>*>(e)->push_back(-1 - static_cast<int>(t));
     return RG_OK;
   };
-  hooks.ready = [](void* e, std::uint32_t t) {
-    static_cast<std::vector<int>*>(e)->push_back(static_cast<int>(t));
-  };
+  hooks.ready = [](void* e, std::uint32_t t) { static_cast<std::vector<int>*>(e)->push_back(static_cast<int>(t)); };
   auto batch = rg::make_versioned<rg_batch>();
   batch.flags = RG_BATCH_LAST;
   auto result = rg::make_versioned<rg_step_result>();

@@ -1,144 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes with a function whose name is right and whose form is wrong. CTest compiles this file once for each number
-// and expects the message of tests/sdk/CMakeLists.txt; with WRONG 0 it compiles.
+// Classes with a function whose name is right and whose form is wrong, and other slips that would be silent: each mistake
+// of wrong_forms.inl in a namespace of its own. With ALL_RIGHT there is none, and the file compiles.
 #include <regatta/compressor.hpp>
 #include <regatta/data_parallel.hpp>
 #include <regatta/model.hpp>
 #include <regatta/strategy.hpp>
 #include <regatta/transport.hpp>
 
-namespace {
-
-#if WRONG == 16
-#define FINAL final
+#ifdef ALL_RIGHT
+#define WRONG 0
+#include "wrong_forms.inl"
 #else
-#define FINAL
+namespace wrong_1 {
+#define WRONG 1
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_1
+namespace wrong_2 {
+#define WRONG 2
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_2
+namespace wrong_3 {
+#define WRONG 3
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_3
+namespace wrong_4 {
+#define WRONG 4
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_4
+namespace wrong_5 {
+#define WRONG 5
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_5
+namespace wrong_6 {
+#define WRONG 6
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_6
+namespace wrong_7 {
+#define WRONG 7
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_7
+namespace wrong_8 {
+#define WRONG 8
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_8
+namespace wrong_9 {
+#define WRONG 9
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_9
+namespace wrong_10 {
+#define WRONG 10
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_10
+namespace wrong_11 {
+#define WRONG 11
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_11
+namespace wrong_12 {
+#define WRONG 12
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_12
+namespace wrong_13 {
+#define WRONG 13
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_13
+namespace wrong_14 {
+#define WRONG 14
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_14
+namespace wrong_15 {
+#define WRONG 15
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_15
+namespace wrong_16 {
+#define WRONG 16
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_16
+namespace wrong_17 {
+#define WRONG 17
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_17
+namespace wrong_18 {
+#define WRONG 18
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_18
 #endif
-struct strategy FINAL {
-  struct parameters {
-#if WRONG == 17
-    double ratio = 0;
-#endif
-  };
-  static rg_plan plan(const parameters&, const rg_cluster&) {
-    return {};
-  }
-#if WRONG == 18
-  strategy(rg::comm&, const parameters&) {}
-#else
-  strategy(rg::comm& c, const parameters&) : comm(c) {}
-  rg::comm& comm;
-#endif
-  static rg::task<> end_step(std::uint64_t) {
-    co_return;
-  }
-#if WRONG == 1
-  void on_gradient(std::uint64_t) {}
-#elif WRONG == 2
-  void on_gradients(std::uint64_t, std::uint32_t) {}
-#elif WRONG == 3
-  void begin_step(int, int, int) {}
-#elif WRONG == 4
-  static bool talks(std::uint32_t, std::uint32_t) {
-    return true;
-  }
-#elif WRONG == 5
-  static int finish() {
-    return 0;
-  }
-#elif WRONG == 6
-private:
-  static rg::task<> serve() {
-    co_return;
-  }
-#endif
-};
-
-struct bucketwise : rg::data_parallel<bucketwise> {
-  using data_parallel::data_parallel;
-#if WRONG == 12
-  static void exchange(rg::bucket) {}
-#elif WRONG == 13
-  static void update(rg::bucket) {}
-#else
-  static rg::task<> exchange(rg::bucket) {
-    co_return;
-  }
-#endif
-};
-
-struct transport {
-  struct parameters {};
-  transport(const rg_host*, const parameters&) {}
-  static rg_transport_caps caps() { return {}; }
-  static rg_blob listen(const rg_world&) { return {}; }
-  static void connect(std::span<const rg_blob>, std::uint64_t) {}
-  static rg_status send(const rg_transfer&) { return RG_OK; }
-  static rg_status recv(const rg_transfer&) { return RG_OK; }
-  static std::uint32_t poll(std::uint64_t, std::uint64_t, std::span<rg_completion>) { return 0; }
-  static void wake() noexcept {}
-  static void cancel(std::uint32_t) {}
-  static void close(std::uint64_t) {}
-  static rg_counters counters() { return {}; }
-#if WRONG == 7
-  static int now() {
-    return 0;
-  }
-#elif WRONG == 8
-  static void remove(rg_region) {} // not noexcept
-#else
-  static void add(rg_region, void*, std::uint64_t, const rg_memory&) {}
-  static void remove(rg_region) noexcept {}
-  static constexpr std::uint32_t key_bytes = 8;
-#if WRONG == 14
-  static void expose(rg_region) {}
-#else
-  static void expose(rg_region, void*) {}
-#endif
-#if WRONG == 15
-  static void put(const rg_one_sided_transfer&) {}
-#else
-  static rg_status put(const rg_one_sided_transfer&) {
-    return RG_OK;
-  }
-#endif
-  static rg_status get(const rg_one_sided_transfer&) {
-    return RG_OK;
-  }
-#endif
-};
-
-struct model {
-  struct parameters {};
-  model(const rg_host*, const parameters&, const rg_model_setup&) {}
-  static rg_model_info describe() { return {}; }
-  static void init(std::uint32_t, std::span<const std::uint64_t>, std::uint64_t, std::span<float>) {}
-  static void bind(const rg_model_memory&) {}
-  static rg_step_result step(const rg_batch&, const rg::hooks&) { return {}; }
-#if WRONG == 9
-  static void rows(const rg_batch&) {}
-#endif
-};
-
-struct compressor {
-  static constexpr auto promise = rg::compression::contraction;
-#if WRONG != 10
-  static double delta(std::uint64_t) {
-    return 1;
-  }
-#endif
-  static std::uint64_t bytes(std::uint64_t n) {
-    return n;
-  }
-  static void compress(std::span<const float>, std::span<std::byte>) {}
-  static void decompress(std::span<const std::byte>, std::span<float>) {}
-#if WRONG == 11
-  static void add(std::span<std::byte>, std::span<const std::byte>) {}
-#endif
-};
-
-} // namespace
-
-RG_PLUGIN("wrong_forms", "1", rg::strategy<strategy>("s", ""), rg::strategy<bucketwise>("b", ""),
-          rg::transport<transport>("t", ""), rg::model<model>("m", ""), rg::compressor<compressor>("c", ""))

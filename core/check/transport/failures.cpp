@@ -279,7 +279,7 @@ void closed_peer(const subject& which) {
       self->close();
     } else {
       self->finish(self->recv(0, 0, m, 0, 64));
-      require(self->wait(self->recv(0, 0, m, 0, 64), peer_failure_timeout).status == RG_E_PEER,
+      require(self->wait(self->recv(0, 0, m, 0, 64), connect_timeout).status == RG_E_PEER,
               "a receive from a peer that has closed does not end with RG_E_PEER");
       self->close();
     }

@@ -546,9 +546,7 @@ public:
   double momentum() const { return host_->momentum; }
   // Allows the model to read the weights from element `first` on, in end_step or later; 0: all of them. abi/strategy.h
   // explains it at rg_strategy_host.weights_from.
-  void weights_from(std::uint64_t first) {
-    host_->weights_from(host_->context, first);
-  }
+  void weights_from(std::uint64_t first) { host_->weights_from(host_->context, first); }
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
   // each value occurred; record_sum(): the sum of the amounts per step. A strategy that chooses an algorithm itself
   // records it as "algorithm_NAME": these names stand in the result's fingerprint and in the heading of its table.
@@ -559,9 +557,7 @@ public:
   void record_of_step(const char* name, std::uint64_t value, std::uint32_t worker, std::uint64_t step) {
     host_->record_of_step(host_->context, name, static_cast<std::int64_t>(value), worker, step);
   }
-  void record_sum(const char* name, double amount) {
-    host_->record_sum(host_->context, name, amount);
-  }
+  void record_sum(const char* name, double amount) { host_->record_sum(host_->context, name, amount); }
 
   // Takes spans, with times of now(). The SDK records the strategy's activities on tracks 0 to 15; its own spans are on
   // other tracks.

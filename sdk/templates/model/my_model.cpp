@@ -1,5 +1,5 @@
-// A model as a graph of layers, which executors compute on a CPU or a GPU. share/doc/regatta/writing-a-plugin.md describes
-// all layers, and models that compute their steps themselves.
+// A model as a graph of layers, which executors compute on a CPU or a GPU.
+// share/doc/regatta/docs/writing-a-plugin.md describes all layers, and models that compute their steps themselves.
 #include <regatta/model.hpp>
 
 namespace {

@@ -1,5 +1,5 @@
-// Synchronous training: worker 0 adds the gradients of all workers, and sends the sum back. share/doc/regatta/
-// writing-a-plugin.md describes strategies, and those with servers, too.
+// Synchronous training: worker 0 adds the gradients of all workers, and sends the sum back.
+// share/doc/regatta/docs/writing-a-plugin.md describes strategies, and those with servers, too.
 #include <regatta/data_parallel.hpp>
 
 namespace {
