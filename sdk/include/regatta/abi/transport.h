@@ -138,7 +138,8 @@ typedef struct rg_transport {
    * can no longer access its memory. Later sends to it and receives from it are refused with an error. */
   rg_status (*cancel)(void* self, uint32_t peer);
   /* [main] [required] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is
-   * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Only destroy() follows. */
+   * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Peers that are lost are not
+   * waited for, and are no error. Only destroy() follows. */
   rg_status (*close)(void* self, uint64_t timeout_ns);
   /* [loop] [required] Writes the traffic since create() to `*out`. */
   rg_status (*counters)(void* self, rg_counters* out);
