@@ -103,13 +103,18 @@ ordered_json transport_json(const registry& plugins, const component& c, const c
           {"point_to_point", p2p[caps.p2p]},
           {"no_connections", (caps.flags & RG_CAP_NONE) != 0},
           {"adds_on_receive", (caps.flags & RG_CAP_ADD) != 0},
+          {"orders_receives", (caps.flags & RG_CAP_ORDERED_RECEIVES) != 0},
+          {"converts_wire_types", (caps.flags & RG_CAP_CONVERT) != 0},
           {"exact_sizes", (caps.flags & RG_CAP_EXACT_SIZE) != 0},
+          {"long_message_fails", caps.flags & RG_CAP_LONG_FAILS_SENDER ? "receive and send" : "receive"},
+          {"one_host_only", (caps.flags & RG_CAP_ONE_HOST) != 0},
           {"can_sleep", (caps.flags & RG_CAP_SLEEP) != 0},
           {"virtual_time", (caps.flags & RG_CAP_VIRTUAL) != 0},
           {"cancel_reaches", caps.flags & RG_CAP_CANCEL_ALL ? "all" : "peer"},
           {"own_threads", caps.own_threads},
-          {"regions", t.regions},
-          {"collectives", t.collectives}};
+          {"collectives", t.collectives},
+          {"sums_in_rank_order", (caps.flags & RG_CAP_ASCENDING_SUMS) != 0},
+          {"extensions", t.extensions}};
 }
 
 // Returns when all workers have the same weights, in words.
@@ -180,7 +185,7 @@ void print_capabilities(const ordered_json& all) {
     std::string text = value.is_boolean()  ? (value.get<bool>() ? "yes" : "no")
                        : value.is_string() ? value.get<std::string>()
                                            : value.dump();
-    if (value.is_array()) text = join(value.get<std::vector<std::string>>());
+    if (value.is_array()) text = value.empty() ? "none" : join(value.get<std::vector<std::string>>());
     rows.push_back({key, text});
   }
   print_output(indented({{"property"}, {"value"}}, std::move(rows)));

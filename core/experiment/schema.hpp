@@ -8,9 +8,7 @@
 #include "registry/registry.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 

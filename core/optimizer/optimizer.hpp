@@ -17,7 +17,6 @@
 #include "optimizer/rule.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 

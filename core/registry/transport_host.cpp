@@ -6,9 +6,13 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/ext/cancel.h>
 #include <regatta/ext/collectives.h>
+#include <regatta/ext/counters.h>
 #include <regatta/ext/nest.h>
+#include <regatta/ext/one_sided.h>
 #include <regatta/ext/regions.h>
+#include <regatta/ext/wait.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -60,17 +64,17 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   stage(who, "was made");
   call(host, name, [&] { return c.transport.create(host.c(), values.data(), &self); });
   // A transport that throws, against the interface, is not destroyed; the process that runs this ends soon.
-  transport_summary s{rg::make_versioned<rg_transport_caps>(), "", false, false, host.nested_files()};
+  transport_summary s{rg::make_versioned<rg_transport_caps>(), "", {}, false, host.nested_files()};
   stage(who, "was described");
   call(host, name, [&] { return c.transport.caps(self, &s.caps); });
-  const auto has = [&](const char* extension) {
-    return c.transport.extension && c.transport.extension(self, extension);
+  const auto table = [&](const char* which) -> const void* {
+    return c.transport.extension ? c.transport.extension(self, which) : nullptr;
   };
-  s.regions = has(RG_EXT_REGIONS);
-  if (has(RG_EXT_COLLECTIVES)) {
-    const auto* table = static_cast<const rg_collectives*>(c.transport.extension(self, RG_EXT_COLLECTIVES));
-    s.collectives = rg::copy_versioned(*table).offers(self, RG_OP_ALL_REDUCE, RG_SUM, RG_F32, 0);
-  }
+  for (const char* e :
+       {RG_EXT_CANCEL, RG_EXT_COLLECTIVES, RG_EXT_COUNTERS, RG_EXT_ONE_SIDED, RG_EXT_REGIONS, RG_EXT_WAIT})
+    if (table(e)) s.extensions.emplace_back(e);
+  if (const auto* t = static_cast<const rg_collectives*>(table(RG_EXT_COLLECTIVES)))
+    s.collectives = rg::copy_versioned(*t).offers(self, RG_OP_ALL_REDUCE, RG_SUM, RG_F32, 0);
   stage(who, "was ended");
   c.transport.destroy(self);
   s.files.push_back(c.file.string());

@@ -37,10 +37,10 @@ private:
 // Properties of a transport, read from an instance that never connects.
 struct transport_summary {
   rg_transport_caps caps;
-  std::string device;             // caps.device, kept when the plugin is gone; empty: any kind of device
-  bool regions;                   // whether it has RG_EXT_REGIONS
-  bool collectives;               // whether it offers an all-reduce that sums RG_F32
-  std::vector<std::string> files; // plugin files that it needs: its own, and those of nested transports
+  std::string device;                  // caps.device, kept when the plugin is gone; empty: any kind of device
+  std::vector<std::string> extensions; // ids of the extensions that an instance has, in alphabetical order
+  bool collectives;                    // whether it offers an all-reduce that sums RG_F32
+  std::vector<std::string> files;      // plugin files that it needs: its own, and those of nested transports
 };
 
 // Creates an instance, reads its properties and destroys it. Calls `stage` before each piece of plugin code. Requires

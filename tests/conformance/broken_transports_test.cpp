@@ -30,10 +30,16 @@ TEST_CASE("broken transports") {
   finds("transport/mistakes_a_death", {"killed-peer", "left-peer"}, {"cancel", "close"});
   finds("transport/cannot_spin", {"spin"}, {"idle"});
   finds("transport/invents_a_completion", {"wake"}, {"spin"});
+  finds("transport/has_its_own_time", {"alignment"}, {"secret"});
 }
 
 TEST_CASE("the sender of a message that is too long need not hear of it") {
   CHECK(check("transport/tells_the_receiver", {"too-long"}).passed == names{"too-long"});
+}
+
+TEST_CASE("a transport with room for one operation of each peer, lane and direction") {
+  const names all{"cancel-one", "fifo", "backpressure", "close-deadline"};
+  CHECK(check("transport/room_for_one", all).passed == all);
 }
 
 TEST_CASE("an error of several tests is printed once") {
@@ -100,7 +106,12 @@ TEST_CASE("broken extensions of transports") {
 
 TEST_CASE("broken beginnings and ends of transports") {
   finds("transport/trusts_everybody", {"secret"}, {"blobs", "absent-rank"});
-  finds("transport/never_misses_anybody", {"secret", "blobs", "absent-rank"}, {"alignment"});
+  finds("transport/trusts_the_listener", {"proofs"}, {"secret", "rejected"});
+  finds("transport/ignores_a_proof", {"proofs"}, {"secret"});
+  finds("transport/repeats_its_proof", {"proofs"}, {"secret"});
+  finds("transport/keeps_rejected", {"rejected"}, {"secret", "proofs"});
+  finds("transport/waits_for_ever", {"close-deadline"}, {"close", "left-peer"});
+  finds("transport/never_misses_anybody", {"secret", "proofs", "blobs", "absent-rank"}, {"alignment"});
   finds("transport/dies_unconnected", {"destroy"}, {"alignment"});
   finds("transport/nobody_and_anybody", {"alone", "no-peers"}, {});
 }

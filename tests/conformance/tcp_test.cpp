@@ -83,7 +83,7 @@ struct recorder {
 
 TEST_CASE("tcp: a traced run has a span for each message, in the order on the wire") {
   recorder sender, receiver;
-  endpoint a(tcp(), 0, 2, 1, "secret", {}, &sender.table), b(tcp(), 1, 2, 1, "secret", {}, &receiver.table);
+  endpoint a(tcp(), 0, 2, 1, {}, {}, &sender.table), b(tcp(), 1, 2, 1, {}, {}, &receiver.table);
   const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
   std::thread other([&] { b.connect(blobs); });
   a.connect(blobs);

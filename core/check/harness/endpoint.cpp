@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/harness/endpoint.hpp"
 
-#include "control/crypto.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
@@ -12,36 +11,20 @@
 #include <regatta/clock.hpp>
 #include <sys/mman.h>
 
-#include <regatta/ext/authenticate.h>
 #include <regatta/ext/collectives.h>
 #include <regatta/ext/regions.h>
 
 namespace regatta::conformance {
-namespace {
 
-rg_authenticate authenticate_with(const std::string& secret) {
-  auto a = rg::make_versioned<rg_authenticate>();
-  a.context = const_cast<std::string*>(&secret); // read only
-  a.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t out[32]) -> rg_status {
-    const auto& key = *static_cast<const std::string*>(context);
-    const digest d = hmac_sha256(bytes_of(key.c_str()), {{static_cast<const std::uint8_t*>(data), bytes}});
-    std::copy(d.begin(), d.end(), out);
-    return RG_OK;
-  };
-  return a;
-}
-
-} // namespace
-
-endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-                   const std::string& secret, exchange_function exchange, const rg_trace* trace)
-    : secret_(secret), authenticate_(authenticate_with(secret_)), exchange_(std::move(exchange)),
+endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes, mac_plan macs,
+                   exchange_function exchange, const rg_trace* trace)
+    : authenticator_(std::move(macs)), exchange_(std::move(exchange)),
       exchange_table_(rg::make_versioned<rg_exchange>()),
       host_(*which.plugins, {},
             [this, trace](std::string_view id) -> const void* {
               if (id == RG_EXT_TRACE) return trace;
               if (id == RG_EXT_EXCHANGE && exchange_) return &exchange_table_;
-              return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
+              return id == RG_EXT_AUTHENTICATE ? &authenticator_.table() : nullptr;
             }),
       values_(*which.tested, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
       host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
@@ -363,6 +346,10 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
       continue;
     }
     require(c.cookie >= 1 && c.cookie <= last_cookie_, "poll() reports a completion with a cookie of no operation");
+    require(c.time_ns == 0 || (c.time_ns >= created_ns_ && c.time_ns <= rg::now_ns()),
+            fmt::format("rg_completion.time_ns of {} is {}, which is no time on CLOCK_MONOTONIC between create() and "
+                        "this poll(); 0 means unknown",
+                        describe(c.cookie), c.time_ns));
     require(completions_.emplace(c.cookie, c).second, describe(c.cookie) + " completes twice");
   }
   return count;

@@ -4,11 +4,12 @@
 // transport directly.
 #pragma once
 
+#include "check/harness/authenticator.hpp"
 #include "check/harness/progress.hpp"
 #include "check/harness/suite.hpp"
 #include "registry/transport_host.hpp"
 
-#include <regatta/ext/authenticate.h>
+#include <regatta/clock.hpp>
 #include <regatta/ext/collectives.h>
 #include <regatta/ext/exchange.h>
 #include <regatta/ext/one_sided.h>
@@ -75,12 +76,10 @@ public:
       std::function<std::vector<message>(std::span<const std::uint32_t> members, const message& mine)>;
 
   // Creates the instance, without listening. `exchange` serves RG_EXT_EXCHANGE, and `trace` is RG_EXT_TRACE; empty and
-  // null: the host does not have it. Throws
-  // skipped if the transport cannot run on this machine or cannot reach host memory; failure if its capabilities
-  // contradict themselves.
-  endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
-           const std::string& secret = "secret of the run", exchange_function exchange = {},
-           const rg_trace* trace = nullptr);
+  // null: the host does not have it. Throws skipped if the transport cannot run on this machine or cannot reach host
+  // memory; failure if its capabilities contradict themselves.
+  endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes, mac_plan macs = {},
+           exchange_function exchange = {}, const rg_trace* trace = nullptr);
   ~endpoint(); // destroys the instance without close(), and frees its memory
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
@@ -91,6 +90,8 @@ public:
   rg_transport_caps caps();
   // Returns the text of the plugin's last failure, also if it was returned before; empty if there was none.
   const std::string& last_error();
+  // Returns the data of each call of rg_authenticate.mac() by this instance.
+  std::vector<std::string> macs() const { return authenticator_.calls(); }
   // Returns the plugin's table of functions of this extension, of type T; null if the plugin does not have it.
   template <class T> const T* extension(const char* id) {
     return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
@@ -186,8 +187,7 @@ private:
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t flags = 0, std::uint32_t wire = 0);
 
-  const std::string secret_;
-  rg_authenticate authenticate_;
+  authenticator authenticator_;
   exchange_function exchange_;
   rg_exchange exchange_table_;
   std::vector<message> exchanged_; // by the last call of exchange_table_
@@ -204,6 +204,7 @@ private:
   const rg_regions* regions_ = nullptr;
   std::vector<memory> allocated_;
   std::vector<std::pair<void*, std::size_t>> mapped_;
+  const std::uint64_t created_ns_ = rg::now_ns();
   std::uint64_t last_cookie_ = 0;
   rg_region last_region_ = 0;
   // Transfers that wait for room, by direction (true: receive), peer and lane.

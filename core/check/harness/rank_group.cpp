@@ -184,7 +184,7 @@ void run_rank(const subject& which, const rank_group_shape& shape, std::uint32_t
               const std::function<void(member&)>& body) {
   try {
     rank_group_state::exchanges done;
-    endpoint e(which, rank, shape.ranks, shape.lanes, "secret of the run",
+    endpoint e(which, rank, shape.ranks, shape.lanes, {},
                [&](std::span<const std::uint32_t> members, const endpoint::message& part) {
                  return state.all_gather(rank, done, members, part);
                });

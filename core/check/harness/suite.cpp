@@ -32,7 +32,7 @@ std::vector<test> tests_of(const subject& s) {
   case kind::transport: {
     const std::size_t general = all.size();
     for (const auto& part : {message_tests(), reducing_receive_tests(), random_traffic_tests(), polling_tests(),
-                             failure_tests(), collective_tests(), one_sided_tests(), leak_tests(), unconnected_tests()})
+                             connecting_tests(), failure_tests(), collective_tests(), one_sided_tests(), leak_tests(), unconnected_tests()})
       append(all, part);
     for (std::size_t i = general; i < all.size() && !c.launcher.empty(); ++i)
       if (!s.launcher_ranks || !all[i].under_launcher)

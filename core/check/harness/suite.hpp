@@ -76,6 +76,7 @@ std::vector<test> message_tests();          // transports: bytes
 std::vector<test> reducing_receive_tests(); // transports: receives that add
 std::vector<test> random_traffic_tests();   // transports: random traffic
 std::vector<test> polling_tests();          // transports: poll, wake, counters
+std::vector<test> connecting_tests();       // transports: connect
 std::vector<test> failure_tests();          // transports: errors and dead peers
 std::vector<test> collective_tests();       // transports: extensions
 std::vector<test> one_sided_tests();        // transports: put and get

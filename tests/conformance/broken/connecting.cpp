@@ -32,6 +32,92 @@ struct trusts_everybody : private own_secret, unix_transport {
       : own_secret(real), unix_transport(&host, p) {}
 };
 
+// The host as a transport sees it that computes its MACs by `changed`.
+struct changed_host {
+  using mac_function = rg_status(const rg_authenticate& real, const void* data, std::uint64_t bytes,
+                                 std::uint8_t out[32]);
+  changed_host(const rg_host* host, mac_function* changed)
+      : real(host), mac(changed),
+        real_macs(static_cast<const rg_authenticate*>(real->extension(real->context, RG_EXT_AUTHENTICATE))) {
+    as_seen.context = this;
+    as_seen.log = [](void* self, std::int32_t level, const char* text) { of(self).log(of(self).context, level, text); };
+    as_seen.fail = [](void* self, rg_status s, const char* text) { return of(self).fail(of(self).context, s, text); };
+    as_seen.extension = [](void* self, const char* id) -> const void* {
+      if (std::strcmp(id, RG_EXT_AUTHENTICATE) == 0) return &static_cast<changed_host*>(self)->macs;
+      return of(self).extension(of(self).context, id);
+    };
+  }
+  static const rg_host& of(void* self) { return *static_cast<changed_host*>(self)->real; }
+
+  const rg_host* real;
+  mac_function* mac;
+  const rg_authenticate* real_macs;
+  rg_host as_seen = *real;
+  rg_authenticate macs = {.struct_size = sizeof(rg_authenticate),
+                          .context = this,
+                          .mac = [](void* self, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
+                            const auto& me = *static_cast<changed_host*>(self);
+                            return me.mac(*me.real_macs, data, bytes, out);
+                          }};
+};
+
+// Whether the data of this MAC say that the rank that listens proves itself; see meeting::prove().
+bool is_of_the_listener(const void* data) {
+  std::uint32_t from, to;
+  std::memcpy(&from, static_cast<const char*>(data) + 16, sizeof from);
+  std::memcpy(&to, static_cast<const char*>(data) + 20, sizeof to);
+  return from < to;
+}
+
+// Defect: any rank may listen, because its proof is a constant.
+struct trusts_the_listener : private changed_host, unix_transport {
+  static rg_status one_way(const rg_authenticate& real, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
+    std::fill_n(out, 32, std::uint8_t{0});
+    return is_of_the_listener(data) ? rg_status{RG_OK} : real.mac(real.context, data, bytes, out);
+  }
+  trusts_the_listener(const rg_host* real, const rg::parameters_t<unix_transport>& p)
+      : changed_host(real, &one_way), unix_transport(&as_seen, p) {}
+};
+
+// Defect: the same, but each rank does compute a MAC, and then ignores it.
+struct ignores_a_proof : private changed_host, unix_transport {
+  static rg_status half(const rg_authenticate& real, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
+    const rg_status s = real.mac(real.context, data, bytes, out);
+    if (is_of_the_listener(data)) std::fill_n(out, 32, std::uint8_t{0});
+    return s;
+  }
+  ignores_a_proof(const rg_host* real, const rg::parameters_t<unix_transport>& p)
+      : changed_host(real, &half), unix_transport(&as_seen, p) {}
+};
+
+// Defect: the proof is the same in every run, so that it can be recorded and repeated.
+struct repeats_its_proof : private changed_host, unix_transport {
+  static rg_status same(const rg_authenticate& real, const void*, std::uint64_t, std::uint8_t out[32]) {
+    return real.mac(real.context, "a rank", 6, out);
+  }
+  repeats_its_proof(const rg_host* real, const rg::parameters_t<unix_transport>& p)
+      : changed_host(real, &same), unix_transport(&as_seen, p) {}
+};
+
+// Defect: a failed connect() leaves a descriptor open.
+struct keeps_rejected : unix_transport {
+  using unix_transport::unix_transport;
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
+    try {
+      unix_transport::connect(blobs, timeout_ns);
+    } catch (const rg::error&) {
+      ::eventfd(0, EFD_CLOEXEC);
+      throw;
+    }
+  }
+};
+
+// Defect: close() waits for its peers without a deadline.
+struct waits_for_ever : unix_transport {
+  using unix_transport::unix_transport;
+  void close(std::uint64_t) { unix_transport::close(UINT64_MAX); }
+};
+
 // Defect: connect() reports success even if it failed.
 struct never_misses_anybody : unix_transport {
   using unix_transport::unix_transport;
@@ -110,6 +196,11 @@ struct exact : unix_transport {
 
 RG_PLUGIN("broken_connecting", "1.0",
           rg::transport<trusts_everybody>("trusts_everybody", "broken: does not ask for the run's secret"),
+          rg::transport<trusts_the_listener>("trusts_the_listener", "broken: only the connecting rank proves itself"),
+          rg::transport<ignores_a_proof>("ignores_a_proof", "broken: computes a proof and ignores it"),
+          rg::transport<repeats_its_proof>("repeats_its_proof", "broken: a proof without a challenge"),
+          rg::transport<keeps_rejected>("keeps_rejected", "broken: a descriptor for each failed connect()"),
+          rg::transport<waits_for_ever>("waits_for_ever", "broken: close() ignores its deadline"),
           rg::transport<never_misses_anybody>("never_misses_anybody", "broken: who cannot be reached is there"),
           rg::transport<connects_in_vain>("connects_in_vain", "broken: no rank ever connects"),
           rg::transport<dies_unconnected>("dies_unconnected", "broken: must be connected before it ends"),

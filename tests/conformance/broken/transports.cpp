@@ -4,6 +4,7 @@
 #include "unix.hpp"
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -186,6 +187,17 @@ struct counts_nothing : unix_transport {
   rg_counters counters() const { return {}; }
 };
 
+// Defect: its completions have time stamps of another clock.
+struct has_its_own_time : unix_transport {
+  using unix_transport::unix_transport;
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (rg_completion& c : out.first(count))
+      c.time_ns = static_cast<std::uint64_t>(std::time(nullptr)) * 1'000'000'000;
+    return count;
+  }
+};
+
 // Defect: completes a cancelled operation, but leaves it posted, so that a message completes it again.
 struct cancels_twice : unix_transport {
   using unix_transport::unix_transport;
@@ -361,6 +373,7 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<has_no_device>("has_no_device", "broken: cannot be opened"),
           rg::transport<counts_nothing>("counts_nothing", "broken: has no counters"),
           rg::transport<cancels_twice>("cancels_twice", "broken: a cancelled operation completes twice"),
+          rg::transport<has_its_own_time>("has_its_own_time", "broken: time stamps are not of CLOCK_MONOTONIC"),
           rg::transport<counts_anew>("counts_anew", "broken: a counter of its own decreases"),
           rg::transport<crashes_on_cancel>("crashes_on_cancel", "broken: aborts"),
           rg::transport<leaves_a_file>("leaves_a_file", "broken: a file for every instance"),
