@@ -22,8 +22,8 @@ nlohmann::json parse_json(std::string_view text, int max_depth = deepest_json);
 // [any] As parse_json(), for CBOR. Does not check that strings are UTF-8: dump() throws on such a string by default.
 nlohmann::json parse_cbor(std::span<const std::uint8_t> bytes, int max_depth = deepest_json);
 
-// [any] Returns a json or ordered_json as indented text that ends in a newline. Replaces bytes that are not UTF-8, which
-// texts of plugins may contain.
+// [any] Returns a json or ordered_json as indented text that ends in a newline. Replaces bytes that are not UTF-8,
+// which texts of plugins may contain.
 template <class Json> std::string document_text(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -78,8 +78,9 @@ concept has_members = requires(T& x) {
 
 // [any] Returns member `key` of an object. T is bool, a number, std::string, json, a std::vector, std::map with string
 // keys or std::pair of these types, which may nest, or a std::optional of one of them (null: std::nullopt); a
-// std::optional cannot be an element of another type. A floating-point T accepts any number, an integral T only an integer that fits. Throws failure (run), which names the key, if `object` is no object,
-// or the member is missing or of another type.
+// std::optional cannot be an element of another type. A floating-point T accepts any number, an integral T only an
+// integer that fits. Throws failure (run), which names the key, if `object` is no object, or the member is missing or
+// of another type.
 template <class T> T member(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) throw failure(exit_code::run, fmt::format("\"{}\" is missing", key));
@@ -121,8 +122,8 @@ template <has_members T> void take_members(const nlohmann::json& object, T& to) 
   });
 }
 
-// [any] Returns element `index`, counted from 0, of an array, with the types of member() except std::optional. Throws failure (run), which
-// names the index, if `array` is no array, is too short, or the element is of another type.
+// [any] Returns element `index`, counted from 0, of an array, with the types of member() except std::optional. Throws
+// failure (run), which names the index, if `array` is no array, is too short, or the element is of another type.
 template <class T> T element(const nlohmann::json& array, std::size_t index) {
   if (!array.is_array() || index >= array.size() || !detail::json_type<T>::holds(array[index]))
     throw failure(exit_code::run, fmt::format("element {} is missing or has a value of the wrong type", index));

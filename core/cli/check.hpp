@@ -23,9 +23,9 @@ struct check_options {
 
 // Runs `regatta check`, prints the results and writes the reports. Returns 1 if a test failed; else 77 if all tests of
 // a component's behaviour were skipped; else 0. For a transport that needs a launcher, its processes but the first
-// print nothing, write nothing and return 0. Throws failure: before any test, usage if options are wrong or --only names no
-// test, and plugin if the file or component is missing or cannot be used; at any time, run if a report cannot be
-// written. With write_reference it throws failure (run or skipped) if no reference is written. [main]
+// print nothing, write nothing and return 0. Throws failure: before any test, usage if options are wrong or --only
+// names no test, and plugin if the file or component is missing or cannot be used; at any time, run if a report cannot
+// be written. With write_reference it throws failure (run or skipped) if no reference is written. [main]
 int check_verb(const check_options& options);
 
 } // namespace regatta

@@ -252,7 +252,8 @@ void print_network(const network_summary& n) {
   if (n.state) print_output(fmt::format("  and {} elements of state, without gradients\n", grouped(n.state)));
 }
 
-// ------------------------------------------------------------------------------------- answers from a child process ---
+// ------------------------------------------------------------------------------------- answers from a child process
+// ---
 
 ordered_json asked_for_capabilities(const registry& plugins, const component& c, const chosen_values& chosen) {
   const auto text = run_in_child([&](const stage_function& stage) -> nlohmann::json {

@@ -46,9 +46,9 @@ catalogue catalogue_of(const registry& r);
 // file cannot be read or parsed.
 experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components);
 
-// [any] Returns the files that model.plugin, strategy.plugin and transport.plugin name, in place of an id, and that exist;
-// then experiment.plugin_path, of `set` or else of the file. All are absolute paths. A registry of these files and
-// folders, and so a catalogue, can only be made afterwards. Ignores errors in file and options: load_experiment()
+// [any] Returns the files that model.plugin, strategy.plugin and transport.plugin name, in place of an id, and that
+// exist; then experiment.plugin_path, of `set` or else of the file. All are absolute paths. A registry of these files
+// and folders, and so a catalogue, can only be made afterwards. Ignores errors in file and options: load_experiment()
 // reports them.
 std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o);
 

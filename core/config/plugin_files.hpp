@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of model.plugin, strategy.plugin and transport.plugin that are a plugin's file and not an id: a text with '/' or
-// with the ending ".so", such as "./mine.so".
+// Values of model.plugin, strategy.plugin and transport.plugin that are a plugin's file and not an id: a text with '/'
+// or with the ending ".so", such as "./mine.so".
 #pragma once
 
 #include "config/cases.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learnable data in the formats of data.format, for users who lack the real data. `regatta data make` writes it, and a
-// run with `data.generate` that finds nothing at data.path.
+// Generates learnable data in the formats of data.format, for users who lack the real data. `regatta data make` writes
+// it, and so does a run with data.generate set if data.path does not exist.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ struct data_generator {
   const char* format;   // as in data.format
   const char* contents; // describes the folder, for people
   const char* train;    // the path below the folder that data.path must name; "": the folder itself
-  void (*generate)(
-      const std::filesystem::path& folder); // writes the files, one after the other; write_generated_data() calls it
+  // Writes the files, one after the other; write_generated_data() calls it.
+  void (*generate)(const std::filesystem::path& folder);
 };
 
 // [any] Returns all generators; valid for ever.

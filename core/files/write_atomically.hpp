@@ -19,8 +19,8 @@ bool is_leftover(const std::string& name, const std::string& file);
 // Writes the directory entry of `file` to the disk (fsync of its folder). Ignores errors.
 void sync_folder_of(const std::filesystem::path& file);
 
-// [any] Returns whether the open file `fd` is still the one at the path `file`: it was not removed or replaced. Does not
-// follow a link at that path.
+// [any] Returns whether the open file `fd` is still the one at the path `file`: it was not removed or replaced. Does
+// not follow a link at that path.
 bool is_open_at(int fd, const std::filesystem::path& file);
 
 } // namespace regatta

@@ -33,8 +33,8 @@ class region_table {
 public:
   // `transport` is copied and may be null: the transport then provides no memory and learns of none. The transport and
   // `device` must outlive the table. `ghosts`: regions have a size but no bytes. With `device`, allocate() takes its
-  // memory; the device has number `device_index`. Memory of the places in `reaches` (a mask of RG_MEMORY_*) is registered
-  // with the transport; the destructor removes it unless forget_transport() was called.
+  // memory; the device has number `device_index`. Memory of the places in `reaches` (a mask of RG_MEMORY_*) is
+  // registered with the transport; the destructor removes it unless forget_transport() was called.
   region_table(const rg_regions* transport, void* transport_self, bool ghosts, std::uint32_t reaches = RG_MEMORY_HOST,
                processor* device = nullptr, std::int32_t device_index = -1);
   ~region_table();

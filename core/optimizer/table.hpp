@@ -42,8 +42,8 @@ public:
 
   // These functions take n row numbers of the whole table; values are [n, row]. Each row must be in this shard, else
   // they throw failure (plugin) and change nothing. Only add() may name a row twice. They allocate memory for new rows,
-  // and until the largest number of waiting gradients has occurred; they throw failure (run) or std::bad_alloc if there
-  // is not enough. read() copies the rows' weights to `out`.
+  // and for more waiting gradients than were there before; they throw failure (run) or std::bad_alloc if there is not
+  // enough. read() copies the rows' weights to `out`.
   void read(row_numbers rows, float* out);
   // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
   // next of these calls.

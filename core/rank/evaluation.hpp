@@ -27,12 +27,13 @@ public:
   // the workers. Throws failure (run) if the case ends.
   static void attend(session& s);
 
-  // [main] Opens the data. Requires wanted(s). Throws failure if the data does not fit the model, or (usage) if the
-  // model has no evaluate(). The session must outlive this object.
+  // [main] Opens the data. Requires wanted(s). Throws failure: usage if the model has no evaluate(), else as
+  // make_evaluation_source() does. The session must outlive this object.
   explicit evaluation(session& s);
   // [compute] Collective on the control channel: call it on all workers, when all weights have arrived and no sum of
   // counts is pending (batches::finish_sum). Calls `prepare` with every batch before the model sees it, for example to
-  // set its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure.
+  // set its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure:
+  // by the status of a function of the model, run if a record of the data is damaged or the case ends.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
 
 private:

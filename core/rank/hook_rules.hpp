@@ -3,8 +3,8 @@
 // Checks the hooks need() and ready() of rg_hooks, which a model calls in its step(). Both must name tensors of the
 // model. In the last micro-batch of a step the model must call ready() with ascending tensors, each at most once, and
 // cover every dense tensor; ready(t) also covers all tensors before t. In other micro-batches it must not call ready().
-// All functions but the constructor are [compute]. A check costs a few comparisons and allocates nothing while the rules
-// are kept.
+// All functions but the constructor are [compute]. A check costs a few comparisons and allocates nothing while the
+// rules are kept.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ public:
   // of the last tensor that ready() must cover; -1: there is none.
   hook_rules(std::string model, const std::vector<rg_tensor>& tensors, std::int64_t last_dense);
 
-  // Begins a micro-batch, in which no ready() was called yet. `step` is the number of its step, for errors; `last`: it is
-  // the last micro-batch of that step.
+  // Begins a micro-batch, in which no ready() was called yet. `step` is the number of its step, for errors; `last`: it
+  // is the last micro-batch of that step.
   void begin(std::uint64_t step, bool last) noexcept {
     step_ = step;
     last_micro_batch_ = last;

@@ -22,11 +22,11 @@ struct rank_job {
   std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
   std::uint64_t period = 1;            // the number of steps is a multiple of it
-  // choices of the autotuning process if train.kernels is "timed"; empty: it had nothing to choose
+  // the kernels that the autotuning process chose, if train.kernels is "timed"; empty: it had nothing to choose
   std::string kernels;
   bool row_major = false;    // the strategy reads tensors as row-major matrices (RG_PLAN_ROW_MAJOR)
   std::uint64_t spin_ns = 0; // how long a waiting rank spins before it sleeps
-  bool tune = false;         // only time kernels and return the choices
+  bool tune = false;         // only time kernels and return those chosen
 
   // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
   // gradients may overflow, and a step with overflow must leave all weights unchanged. Without clipping, clip_norm is

@@ -26,8 +26,9 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
                               const char* kernel_choices, bool row_major);
 
 // Returns the executors that are asked in turn to compile a graph on train.device, as registry::described() does: those
-// of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure: (skipped)
-// if there is none for the device, (usage) if train.executor names one that does not exist or is for another device.
+// of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure:
+// (skipped) if there is none for the device, (usage) if train.executor names one that does not exist or is for another
+// device.
 std::vector<const component*> executors_for(const registry& plugins, const train_config& train);
 
 // Both take the first of executors_for(). device_of() returns the index of the device that a rank computes on: devices

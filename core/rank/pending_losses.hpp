@@ -13,8 +13,8 @@
 
 namespace regatta {
 
-// The loss of a micro-batch: `sum` over `count` samples or tokens; on a device `*late`, once `fence` has passed, if that
-// is not null.
+// The loss of a micro-batch: `sum` over `count` samples or tokens; on a device `*late`, once `fence` has passed, if
+// that is not null.
 struct step_loss {
   double sum = 0;
   std::uint64_t count = 0;

@@ -19,8 +19,8 @@ namespace regatta {
 
 class strategy_loop {
 public:
-  // Starts the second thread. `s` is open and outlives this object. run_until() spins for the first rank_job::spin_ns of
-  // each wait; the second thread never spins, because it shares a core with the computation. A failure of the second
+  // Starts the second thread. `s` is open and outlives this object. run_until() spins for the first rank_job::spin_ns
+  // of each wait; the second thread never spins, because it shares a core with the computation. A failure of the second
   // thread, also because the case is aborted, is reported to the coordinator at once; the next acquire() or run_until()
   // throws it again.
   explicit strategy_loop(session& s);

@@ -128,9 +128,13 @@ std::vector<rg_tensor> tensors_of(const rg_tensor* table, std::uint32_t count, c
 std::vector<rg_input> inputs_of(const rg_input* table, std::uint32_t count, const part& whole) {
   if (!whole.is_table(table, count, "input")) return {};
   std::vector<rg_input> all;
+  std::set<std::string_view> names;
   for (std::uint32_t i = 0; i < count; ++i) {
     const rg_input in = rg::copy_versioned(rg::at_stride(table, i));
-    check_input(in, whole.inside("input", i, in.name));
+    const part p = whole.inside("input", i, in.name);
+    check_input(in, p);
+    if (in.name && *in.name && !names.insert(in.name).second)
+      p.wrong("name is that of another input: give each a name of its own");
     all.push_back(in);
   }
   return all;

@@ -185,8 +185,8 @@ items given_texts(const common_settings& common) {
   return texts;
 }
 
-// Returns for example "algorithms: ring", or for several cases "algorithms: ring (2 of 4 cases), sharded (2 of 4 cases)":
-// a strategy may choose them itself. Cases of one worker, in which nothing is exchanged, do not count.
+// Returns for example "algorithms: ring", or for several cases "algorithms: ring (2 of 4 cases), sharded (2 of 4
+// cases)": a strategy may choose them itself. Cases of one worker, in which nothing is exchanged, do not count.
 std::string algorithms_text(const json& result) {
   std::map<std::string, std::size_t> cases;
   std::size_t all = 0;

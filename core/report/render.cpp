@@ -19,6 +19,11 @@ using nlohmann::json;
 
 constexpr std::size_t most_lost_parts = 3;
 
+// A notice names the place of a key first: "x.toml:14:1: notice: optimizer.momentum has no effect ...".
+std::string labelled(const std::string& warning) {
+  return warning.find("notice: ") == std::string::npos ? "warning: " + warning : warning;
+}
+
 std::string console(const json& result, const render_options& options) {
   cases_table cases = table_of_cases(result, most_lost_parts);
   // A narrow terminal first drops the smaller parts of the lost efficiency, then whole columns.
@@ -33,7 +38,7 @@ std::string console(const json& result, const render_options& options) {
   if (const std::string pivot = render_pivot(result, false, options.width); !pivot.empty()) out += "\n" + pivot;
   if (const auto warnings = warnings_of(result); !warnings.empty()) {
     out += "\n";
-    for (const std::string& warning : warnings) out += fill("warning: " + warning, options.width, 2);
+    for (const std::string& warning : warnings) out += fill(labelled(warning), options.width, 2);
   }
   if (const auto wrong = check_results(result.at("results")); !wrong.empty()) {
     out += "\n";
@@ -54,7 +59,7 @@ std::string markdown(const json& result, const render_options& options) {
   if (const std::string pivot = render_pivot(result, true); !pivot.empty()) out += "\n" + pivot;
   const auto warnings = warnings_of(result), wrong = check_results(result.at("results")), verdict = verdict_of(result);
   if (!warnings.empty() || !wrong.empty() || !verdict.empty() || !options.path.empty()) out += "\n";
-  for (const std::string& warning : warnings) add_item("warning: " + warning);
+  for (const std::string& warning : warnings) add_item(labelled(warning));
   for (const std::string& what : wrong) add_item("wrong: " + what);
   if (!verdict.empty()) add_item(join(verdict, "; "));
   if (!options.path.empty()) out += "* `" + options.path + "`\n";

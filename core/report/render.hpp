@@ -22,8 +22,9 @@ struct render_options {
   std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline. CSV and JSON also contain the value of the key report.value (with_report()).
-// Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
+// Returns the whole document, ending in a newline. CSV and JSON also contain the value of the key report.value
+// (with_report()). Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw
+// nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.

@@ -55,8 +55,8 @@ public:
 
   // Creates the instance and reads its capabilities. Throws failure (plugin) if they are invalid.
   void create();
-  // Listens at `address`, exchanges the ranks' blobs, and connects to `peers` (ascending, without this rank). Collective.
-  // The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
+  // Listens at `address`, exchanges the ranks' blobs, and connects to `peers` (ascending, without this rank).
+  // Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
   void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers, std::string address);
   // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
   // after 10 s.

@@ -23,7 +23,8 @@ public:
   // `wake` is called on the thread when take_ended() has something to return; it must not block.
   explicit function_thread(std::function<void()> wake) : wake_(std::move(wake)) {}
   ~function_thread() { stop(); }
-  // [main] Waits for the function that runs, and drops those that have not begun. Only the destructor and stop() follow.
+  // [main] Waits for the function that runs, and drops those that have not begun. Only the destructor and stop()
+  // follow.
   void stop() {
     {
       const std::lock_guard lock(mutex_);

@@ -77,8 +77,8 @@ rg_status strategy_host::submit(const rg_op& op) {
   }
 }
 
-// Checks an operation's buffers (throws failure if one is wrong), and makes the device's next work wait for the operation's fence and for the gradients
-// that these buffers hold.
+// Checks an operation's buffers (throws failure if one is wrong), and makes the device's next work wait for the
+// operation's fence and for the gradients that these buffers hold.
 void strategy_host::accept(const rg_op& op, std::initializer_list<operand> operands) {
   bool host = false, device = false;
   for (const operand& o : operands) {

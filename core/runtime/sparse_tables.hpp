@@ -26,8 +26,8 @@ public:
 
   // Copies the ROWS tensors of `tensors`, in order: table t is the t-th of them. Allocates windows for `micro_batches`
   // batches per step if the rank is a worker. in_place: the model can read rows in the shard without a copy to the
-  // window (RG_ROWS_FOR_MODEL). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has no rows,
-  // no elements or no max_rows.
+  // window (RG_ROWS_FOR_MODEL). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has
+  // no rows, no elements or no max_rows.
   sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
                 region_table& regions, const update_rule& rule, init_function init);
 

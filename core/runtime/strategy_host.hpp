@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one rank's strategy: implements rg_strategy_host (abi.h) on any transport. It contains no process or model, and no
-// thread but one for functions of the strategy's own, which is not used under a virtual clock. So the same code drives
-// real ranks and a thousand simulated ones.
+// Runs one rank's strategy: implements rg_strategy_host (abi.h) on any transport. It contains no process or model, and
+// no thread but one for functions of the strategy's own, which is not used under a virtual clock. So the same code
+// drives real ranks and a thousand simulated ones.
 #pragma once
 
 #include "device/device.hpp"
@@ -128,8 +128,8 @@ public:
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once
   // more before the result is computed: a strategy may report a failure outside of begin() and poll().
   void require_success() const;
-  // [loop] Passes the strategy's state for a checkpoint to the functions of `s`, or from them: rg_strategy.save and load.
-  // Does nothing for a strategy without them. Throws failure with the plugin's text.
+  // [loop] Passes the strategy's state for a checkpoint to the functions of `s`, or from them: rg_strategy.save and
+  // load. Does nothing for a strategy without them. Throws failure with the plugin's text.
   void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
   void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
   // [compute] Declares that elements [0, end) of the arena hold this step's gradients; on a device, once `fence` has

@@ -56,8 +56,8 @@ struct simulation_setup {
   plugin_host::log_function log;              // receives the messages of strategies
   std::uint64_t late_ns = 0;                  // delay of the first step of rank 0
   plugin_host::extension_function extensions; // of the strategies' hosts; may be empty
-  // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there: what
-  // strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
+  // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there:
+  // what strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
   // If not null, the run goes on from there, with the same cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;
@@ -81,7 +81,8 @@ struct simulation_result {
 
 // Runs to the end. Throws std::runtime_error on a deadlock or after 100 million rounds, if weights change while a step
 // still reads them, or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
-// (plugin) if the strategy wrote outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.
+// (plugin) if the strategy wrote outside of its buffers or into the padding behind a tensor. Requires that
+// plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the

@@ -126,7 +126,8 @@ private:
   std::size_t label(std::size_t sample) const { return static_cast<std::size_t>(in_[1]->values[sample]); }
 };
 
-// A compiled graph. It has the functions of a model that computes its steps itself (custom_model/linear_regression.cpp).
+// A compiled graph. It has the functions of a model that computes its steps itself
+// (custom_model/linear_regression.cpp).
 class compiled {
 public:
   compiled(const rg_graph& graph, const rg_model_setup& setup)

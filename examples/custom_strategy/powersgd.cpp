@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compressing strategy on matrices: PowerSGD (Vogels, Karimireddy, Jaggi, NeurIPS 2019, algorithms 1 and 2). A gradient
-// of m x n is sent as factors P of m x r and Q of n x r, by one step of a power iteration that goes on from the Q of the
-// last step; what they lack stays with the worker and is added to its next gradient. The weights of a convolution,
-// [outputs, channels, height, width], are a matrix of outputs x rest. Vectors are sent as they are.
+// A compressing strategy on matrices: PowerSGD (Vogels, Karimireddy, Jaggi, NeurIPS 2019, algorithms 1 and 2). A
+// gradient of m x n is sent as factors P of m x r and Q of n x r, by one step of a power iteration that goes on from
+// the Q of the last step; what they lack stays with the worker and is added to its next gradient. The weights of a
+// convolution, [outputs, channels, height, width], are a matrix of outputs x rest. Vectors are sent as they are.
 //
 // All arithmetic is operations of the engine's: it runs on the host and on devices, and in simulations with ghosts.
 #include <regatta/algorithms.hpp>
@@ -150,14 +150,14 @@ private:
       co_await normalise(self.elements);
     }
   }
-  // Makes Q the start of the next power iteration. A Q of zeros, after a gradient of zeros, would stay so for ever: hence
-  // the trace of the first Q, which is far below the rounding of a gradient that matters.
+  // Makes Q the start of the next power iteration. A Q of zeros, after a gradient of zeros, would stay so for ever:
+  // hence the trace of the first Q, which is far below the rounding of a gradient that matters.
   rg::task<> prepare(const matrix& x) {
     co_await normalise(q(x).elements);
     co_await comm.axpy(q(x).elements, 1e-6, of(start_, x.q, x.r * x.n));
   }
-  // The first Q must be equal on all workers and in general position; the paper draws it at random. Column k is the k-th
-  // row of the weights, plus ones in the k-th part, since weights may be zeros.
+  // The first Q must be equal on all workers and in general position; the paper draws it at random. Column k is the
+  // k-th row of the weights, plus ones in the k-th part, since weights may be zeros.
   rg::task<> start() {
     for (const matrix& x : matrices_) {
       const rg_buffer all = of(start_, x.q, x.r * x.n);

@@ -18,8 +18,8 @@ struct tree : rg::data_parallel<tree> {
     return parent == (child & (child - 1));
   }
 
-  // [loop] Every element is summed on the path to the root, in an order that depends on the ranks alone, and copied from
-  // the root. So replicas are equal to the bit, in every run.
+  // [loop] Every element is summed on the path to the root, in an order that depends on the ranks alone, and copied
+  // from the root. So replicas are equal to the bit, in every run.
   rg::task<> exchange(rg::bucket b) {
     const std::uint32_t n = comm.workers(), me = comm.rank();
     // The lowest bit of a rank's number is the distance to its parent; its children are at all smaller powers of two.

@@ -144,8 +144,8 @@ private:
     return s;
   }
 
-  // Waits for the next connection and for the first bytes on those in `unknown`. A stranger that sends nothing, or a peer
-  // that is slow, delays no other peer.
+  // Waits for the next connection and for the first bytes on those in `unknown`. A stranger that sends nothing, or a
+  // peer that is slow, delays no other peer.
   void answer(std::uint32_t missing, std::span<const rg_blob> blobs, const deadline& until,
               std::vector<descriptor>& unknown,
               const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) const {

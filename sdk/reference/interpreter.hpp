@@ -30,8 +30,8 @@ class interpreter {
 public:
   enum class tables { whole, rows_of_a_step };
 
-  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. With rows_of_a_step, tensors[] of a sparse table starts empty, and the caller
-  // fills it and rows[] before a pass.
+  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. With
+  // rows_of_a_step, tensors[] of a sparse table starts empty, and the caller fills it and rows[] before a pass.
   explicit interpreter(const rg_graph& graph, tables t = tables::whole);
 
   // By number of the tensor in the graph. `gradients` of states stay 0.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `./dev bench [models [MODEL]|scaling|engine|comm]`: ratios against what a user would pick instead and against the machine's
-// limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
-// tests.
+// `./dev bench [models [MODEL]|scaling|engine|comm]`: ratios against what a user would pick instead and against the
+// machine's limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not
+// into tests.
 #include "comm_bench.hpp"
 #include "cpu.hpp"
 #include "limits.hpp"

@@ -7,8 +7,8 @@
 
 namespace regatta::bench {
 
-// How far the gradients of a step lie from those in fp32 by the direct algorithms (train.kernels = "fixed"), relative to
-// the length of these, all dense gradients as one vector.
+// How far the gradients of a step lie from those in fp32 by the direct algorithms (train.kernels = "fixed"), relative
+// to the length of these, all dense gradients as one vector.
 struct gradient_differences {
   double algorithms;          // in fp32 by the algorithms that are the fastest
   std::optional<double> bf16; // in bf16 by these; nothing on a CPU that does not compute in it

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accuracy of `shaped`: its rate against that of a link which the kernel limits with a token bucket (tc tbf) between two
-// network namespaces. Both carry the same stream over tcp.
+// Accuracy of `shaped`: its rate against that of a link which the kernel limits with a token bucket (tc tbf) between
+// two network namespaces. Both carry the same stream over tcp.
 //
 // Exit code 77 if such a link cannot be set up (without root, `ip` or `tc`, or if the kernel rejects it), and if the
 // kernel keeps its rate in too few rounds.
 //
 // The test measures time, because the plugin exists to control it. Clocks pace both sides, the rate is a hundredth of
 // what a core can move, and a late wake-up costs time once a stream, not once a message. A busy machine disturbs it all
-// the same: the kernel's bucket has given 150 of 200 Mbit/s. So only rounds count in which the kernel kept its rate, and
-// both must agree in most of them.
+// the same: the kernel's bucket has given 150 of 200 Mbit/s. So only rounds count in which the kernel kept its rate,
+// and both must agree in most of them.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "check/harness/endpoint.hpp"
 
@@ -99,8 +99,8 @@ subject over(const registry& plugins, const std::string& id) {
   return s;
 }
 
-// Returns the bits of payload a second, on the receiver's clock, of a stream from rank 0 to rank 1 over `link`; over this
-// machine's own network if it is null.
+// Returns the bits of payload a second, on the receiver's clock, of a stream from rank 0 to rank 1 over `link`; over
+// this machine's own network if it is null.
 double rate_of(const subject& which, const limited_link* link) {
   std::array<std::vector<std::uint8_t>, 2> blobs;
   std::array<std::string, 2> wrong;

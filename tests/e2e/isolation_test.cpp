@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plugins that crash while they describe themselves, or describe something impossible: they are named, and other plugins
-// still work.
+// Plugins that crash while they describe themselves, or describe something impossible: they are named, and other
+// plugins still work.
 #include "processes.hpp"
 
 #include <map>
@@ -46,6 +46,7 @@ const std::map<std::string, std::string> wrong_models = {
     {"tensor count", "model liar: tensor_count is 4000000000"},
     {"tensors null", "model liar: tensor_count is 2, but tensors is null"},
     {"input name null", "model liar: input 0: name is null"},
+    {"input name twice", "model liar: input 1 (x): name is that of another input"},
     {"input ndim", "model liar: input 0 (x): ndim is 99, 8 is the most"},
     {"input shape", "model liar: input 0 (x): shape[0] is 0"},
     {"unit null", "model liar: unit is null"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feeds each file of the given folders to a fuzz target once, for builds without libFuzzer: so `./dev test` compiles the
-// targets, and an input that once failed stays a test.
+// Feeds each file of the given folders to a fuzz target once, for builds without libFuzzer: so `./dev test` compiles
+// the targets, and an input that once failed stays a test.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

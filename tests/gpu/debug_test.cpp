@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// train.debug = "sync" on the emulated GPU: a fault is reported with op, layer, pass and tensor. That right results pass
-// the checks is shown for every op by the tests of layers, which also run with the checks, as debug_*_test.
+// train.debug = "sync" on the emulated GPU: a fault is reported with op, layer, pass and tensor. That right results
+// pass the checks is shown for every op by the tests of layers, which also run with the checks, as debug_*_test.
 #include "layers_cases.hpp"
 
 #include <regatta/layers.hpp>
@@ -14,7 +14,8 @@ using namespace layers_cases;
 
 namespace {
 
-// Two dense layers, the first with its ReLU, node 4 of the network, fused. A step enqueues five GEMMs: forward a and b, weights of b, data of b, weights of a.
+// Two dense layers, the first with its ReLU, node 4 of the network, fused. A step enqueues five GEMMs: forward a and b,
+// weights of b, data of b, weights of a.
 struct two_layers {
   explicit two_layers(std::uint32_t precision = RG_F32, std::uint32_t debug = RG_DEBUG_SYNC) {
     const rg::value x = net.values("x", {6}), label = net.index("label", 3);

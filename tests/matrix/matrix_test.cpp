@@ -33,8 +33,8 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
         }
 }
 
-// Ghosts stand for memory that the host cannot read. The values that collectives make of it are checked on a fake device
-// (tests/device).
+// Ghosts stand for memory that the host cannot read. The values that collectives make of it are checked on a fake
+// device (tests/device).
 TEST_CASE("allreduce, sharded: messages in host memory, the transport's own collectives elsewhere if it has them") {
   for (std::uint32_t workers = 2; workers <= 8; ++workers)
     for (const bool collectives : {false, true})
@@ -146,7 +146,8 @@ TEST_CASE("collectives that the transport does not take yet begin later, in the 
   }
 }
 
-// The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last rank.
+// The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last
+// rank.
 TEST_CASE("broadcasts over messages equal the serial run, with the bytes and messages of each") {
   const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
   for (std::uint64_t n = 1; n <= 8; ++n)

@@ -38,8 +38,8 @@ TEST_CASE("two columns of P and Q for matrices and convolutions, vectors as they
   simulation_setup s = setup_of({{40, 30}, {7}, {12, 3, 3, 3}, {3, 2}});
   const simulation_result r = simulate(example(), s);
   replicas_identical(r);
-  // Both tensors that stay whole take a cache line. A buffer is filled up to chunks of 16 elements for each rank; a ring
-  // sends each element 2 (n - 1) times, over all ranks.
+  // Both tensors that stay whole take a cache line. A buffer is filled up to chunks of 16 elements for each rank; a
+  // ring sends each element 2 (n - 1) times, over all ranks.
   const auto filled_up = [](std::uint64_t n) { return (n + 47) / 48 * 48; };
   const std::uint64_t elements = filled_up(2 * (40 + 12) + 16 + 16) + filled_up(2 * (30 + 27));
   CHECK(bytes_of(r) == s.steps * elements * 2 * (s.workers - 1) * sizeof(float));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A strategy for tests, made of the transport's own collectives or of those over messages: gradients are added up share by
-// share and gathered, the last worker alone makes the update, and broadcasts the weights.
+// A strategy for tests, made of the transport's own collectives or of those over messages: gradients are added up share
+// by share and gathered, the last worker alone makes the update, and broadcasts the weights.
 #include <regatta/algorithms.hpp>
 
 #include <numeric>

@@ -70,8 +70,8 @@ public:
   rg_status tell_frequencies(std::uint32_t input, const std::vector<double>& counts) {
     return frequencies_->frequencies(self_, input, counts.data(), counts.size());
   }
-  // Leaves the whole tables' gradients in `gradients`, 0 where a row was not touched. in_place: the step is shown the rows
-  // where they lie, and no copy of them.
+  // Leaves the whole tables' gradients in `gradients`, 0 where a row was not touched. in_place: the step is shown the
+  // rows where they lie, and no copy of them.
   double step(const std::vector<std::int32_t>& words, const std::vector<std::int32_t>& contexts, std::uint64_t number,
               bool in_place = false) {
     const void* const inputs[] = {words.data(), contexts.data()};

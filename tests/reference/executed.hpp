@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph compiled by an executor, the plugin ID.so of that id, with memory as the engine would give it: what tests hold against the
-// reference.
+// A graph compiled by an executor, the plugin ID.so of that id, with memory as the engine would give it: what tests
+// hold against the reference.
 #pragma once
 
 #include <interpreter.hpp>
@@ -89,8 +89,9 @@ private:
   float* window_memory(std::size_t count);
   void open_windows(rg_batch& b, bool training);
   void close_windows();
-  // Where the executor has a device, weights and gradients live there, and cross in its stream 0 as an engine would have
-  // them: each weight before the fence that the model is given for it, each gradient behind the one that the model gives.
+  // Where the executor has a device, weights and gradients live there, and cross in its stream 0 as an engine would
+  // have them: each weight before the fence that the model is given for it, each gradient behind the one that the model
+  // gives.
   void open_device(const rg_component& component);
   void bring(std::size_t tensor);
   void bring_states();

@@ -118,7 +118,8 @@ inline void check_slopes(const rg_graph& g) {
   const auto gradients = r.gradients;
   for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
     if (g.tensors[t].kind == RG_TENSOR_STATE) continue;
-    // The derivative along the tensor's gradient is the sum of its squares. The step is short enough to cross few kinks.
+    // The derivative along the tensor's gradient is the sum of its squares. The step is short enough to cross few
+    // kinks.
     double square = 0;
     for (double v : gradients[t]) square += v * v;
     if (square < 1e-16) continue;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes with a function whose name is right and whose form is wrong, and other slips that would be silent: each mistake
-// of wrong_forms.inl in a namespace of its own. With ALL_RIGHT there is none, and the file compiles.
+// Classes with a function whose name is right and whose form is wrong, and other slips that would be silent: each
+// mistake of wrong_forms.inl in a namespace of its own. With ALL_RIGHT there is none, and the file compiles.
 #include <regatta/compressor.hpp>
 #include <regatta/data_parallel.hpp>
+#include <regatta/device.hpp>
 #include <regatta/model.hpp>
 #include <regatta/strategy.hpp>
 #include <regatta/transport.hpp>
@@ -102,4 +103,14 @@ namespace wrong_18 {
 #include "wrong_forms.inl"
 #undef WRONG
 } // namespace wrong_18
+namespace wrong_19 {
+#define WRONG 19
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_19
+namespace wrong_20 {
+#define WRONG 20
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_20
 #endif

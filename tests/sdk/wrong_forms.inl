@@ -112,6 +112,32 @@ struct model {
 #endif
 };
 
+struct device {
+  static constexpr const char* kind = "test";
+  device(const rg_host*, std::int32_t, std::uint32_t) {}
+  static void* allocate(std::uint64_t) { return nullptr; }
+  static void release(void*) noexcept {}
+  static void* allocate_host(std::uint64_t) { return nullptr; }
+  static void release_host(void*) noexcept {}
+  static void copy(std::uint32_t, void*, const void*, std::uint64_t) {}
+  static void work(std::uint32_t, const rg_work&) {}
+  static void wait_for(std::uint32_t, rg_fence) {}
+  static rg_fence record(std::uint32_t) { return 0; }
+  static bool passed(rg_fence) { return true; }
+  static void wait(rg_fence) {}
+  static void notify(std::uint32_t, void (*)(void*), void*) {}
+#if WRONG == 19
+  static double sensors() {
+    return 0;
+  }
+#endif
+#if WRONG == 20
+  static rg_fence mark(std::uint32_t) {
+    return 0;
+  } // and no elapsed()
+#endif
+};
+
 struct compressor {
   static constexpr auto promise = rg::compression::contraction;
 #if WRONG != 10
@@ -136,5 +162,6 @@ inline void instantiate() {
   rg::strategy<bucketwise>("b", "");
   rg::transport<transport>("t", "");
   rg::model<model>("m", "");
+  rg::device_functions<device>();
   rg::compressor<compressor>("c", "");
 }

@@ -31,5 +31,7 @@ done <<'EOF'
 16|a plugin's class must not be final
 17|parameters need, in public: static constexpr auto fields
 18|a strategy needs, in public: rg::comm& comm
+19|sensors must be public and of this form: rg_sensors sensors
+20|mark must be public and of this form: rg_fence mark(std::uint32_t stream), beside elapsed
 EOF
 exit $failed

@@ -254,8 +254,8 @@ inline void same(const json& got, const json& expected, const std::string& path)
 
 } // namespace again
 
-// Requires that no worker has more than 1000 steps. Every member that is not given is compared, so a figure that comes to
-// the entry and cannot be computed from its repeats fails here.
+// Requires that no worker has more than 1000 steps. Every member that is not given is compared, so a figure that comes
+// to the entry and cannot be computed from its repeats fails here.
 inline void check_recomputed(const json& entry) {
   const std::set<std::string> given = {
       "case",     "status",       "error",       "workers",          "servers",

@@ -22,13 +22,13 @@ struct compilation {
 compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 // Computes one step of the graph with the executor s.tested and with the reference, from the same weights and samples.
-// Throws failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not compile
-// the graph. [main]
+// Throws failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not
+// compile the graph. [main]
 void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 // Compares what init() of the compiled graph gives for each tensor but sparse tables with rg::initial_values(). Throws
-// failed if an element differs by more than the last bits of a C library's log and cos; skipped if the executor does not
-// compile the graph. [main]
+// failed if an element differs by more than the last bits of a C library's log and cos; skipped if the executor does
+// not compile the graph. [main]
 void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 } // namespace regatta::conformance

@@ -128,16 +128,16 @@ public:
   // unknown type has one byte. Return the cookie.
   std::uint64_t send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
   std::uint64_t recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
-  // Begin the collective `c`, whose buffers lie at bytes c.source.offset and c.target.offset of `m`; a buffer of type 0 is
-  // not used. `c.group` is a number from rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES.
+  // Begin the collective `c`, whose buffers lie at bytes c.source.offset and c.target.offset of `m`; a buffer of type 0
+  // is not used. `c.group` is a number from rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES.
   // try_collective() returns every status. collective() polls while the status is RG_AGAIN, throws timed_out after
   // `operation_timeout`, and returns the cookie.
   rg_status try_collective(rg_collective c, const memory& m, std::uint64_t& cookie);
   std::uint64_t collective(const rg_collective& c, const memory& m);
 
-  // Put bytes [offset, offset + bytes) of `m` to `to`, or get them from `from`. Require RG_EXT_ONE_SIDED. expose() returns
-  // the key of `m`. try_put() and try_get() return every status and write the cookie. put() and get() poll while the
-  // status is RG_AGAIN, throw timed_out after `operation_timeout`, and return the cookie.
+  // Put bytes [offset, offset + bytes) of `m` to `to`, or get them from `from`. Require RG_EXT_ONE_SIDED. expose()
+  // returns the key of `m`. try_put() and try_get() return every status and write the cookie. put() and get() poll
+  // while the status is RG_AGAIN, throw timed_out after `operation_timeout`, and return the cookie.
   message expose(const memory& m);
   rg_status try_put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes, std::uint64_t value,
                     std::uint64_t& cookie);
@@ -146,15 +146,15 @@ public:
   std::uint64_t put(const remote& to, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                     std::uint64_t value = 0);
   std::uint64_t get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes);
-  // Returns the next notification that poll() has seen and this function has not returned, and polls until there is one.
-  // Throws timed_out if for `longest` none comes.
+  // Returns the next notification that poll() has seen and this function has not returned, and polls until there is
+  // one. Throws timed_out if for `longest` none comes.
   notification wait_for_notification(std::uint64_t longest = operation_timeout);
   // The notifications that wait_for_notification() has not returned.
   std::size_t notifications() const { return notifications_.size(); }
 
-  // Retries kept transfers, polls the transport once and keeps completions and notifications. Returns their number, at most 7. Waits
-  // up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion belongs to no
-  // operation, or if an operation completes twice.
+  // Retries kept transfers, polls the transport once and keeps completions and notifications. Returns their number, at
+  // most 7. Waits up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion
+  // belongs to no operation, or if an operation completes twice.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
   // Returns whether the operation has completed, as far as poll() has seen it.
   bool completed(std::uint64_t cookie) const { return completions_.contains(cookie); }
@@ -163,8 +163,8 @@ public:
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
   std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
-  // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed if
-  // that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
+  // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed
+  // if that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
 
   void wake() { functions_.wake(self_); }

@@ -52,7 +52,8 @@ struct printed {
   }
 };
 
-// Appends what the pipe holds now. Stops after two pipes' capacities: a process that outlives the test may go on writing.
+// Appends what the pipe holds now. Stops after two pipes' capacities: a process that outlives the test may go on
+// writing.
 void drain(int pipe, printed& output) {
   pollfd end{pipe, POLLIN, 0};
   char buffer[4096];
@@ -63,8 +64,8 @@ void drain(int pipe, printed& output) {
   }
 }
 
-// Reads both pipes until the first one, of reports and progress, ends. Returns false if nothing arrives through that one
-// and the process hangs.
+// Reads both pipes until the first one, of reports and progress, ends. Returns false if nothing arrives through that
+// one and the process hangs.
 bool collect(const process& p, std::string& report, printed& output, std::chrono::seconds call_limit) {
   hang_watch watch(p.pid, call_limit);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};

@@ -97,8 +97,8 @@ public:
   // machine or no executor can compile it; failure if its description contradicts itself. `s` must outlive this object.
   model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN,
                    std::uint32_t precision = RG_F32);
-  // Compiles the graph with the executor s.tested, for training in fp32. Throws as the other constructor. `s` and `graph`
-  // must outlive this object.
+  // Compiles the graph with the executor s.tested, for training in fp32. Throws as the other constructor. `s` and
+  // `graph` must outlive this object.
   model_under_test(const subject& s, const rg_graph& graph, std::uint64_t batch);
   ~model_under_test();
   model_under_test(const model_under_test&) = delete;

@@ -117,8 +117,8 @@ void load_and_unload(const std::filesystem::path& file, bool make_instances) {
 }
 
 void unload(const subject& s) {
-  // Each round runs in a thread, so that its thread-local data is freed afterwards. The first one creates resources that
-  // other libraries keep for the whole process (a thread pool, locales).
+  // Each round runs in a thread, so that its thread-local data is freed afterwards. The first one creates resources
+  // that other libraries keep for the whole process (a thread pool, locales).
   std::async(std::launch::async, load_and_unload, s.file, true).get();
   const resource_snapshot before = resource_snapshot::take();
   for (int i = 0; i < 3; ++i) std::async(std::launch::async, load_and_unload, s.file, i > 0).get();

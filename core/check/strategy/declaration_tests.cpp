@@ -33,8 +33,8 @@ std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, s
   return all;
 }
 
-// Throws failed unless as many messages go between renamed ranks as between the ranks themselves, and as many bytes up to
-// one chunk of part_of() in each message: buckets may cut a tensor into parts that cannot be equal.
+// Throws failed unless as many messages go between renamed ranks as between the ranks themselves, and as many bytes up
+// to one chunk of part_of() in each message: buckets may cut a tensor into parts that cannot be equal.
 void expect_symmetric(const simulation_setup& x, const simulation_result& r, const renaming& renamed) {
   for (std::uint32_t from = 0; from < renamed.size(); ++from)
     for (const auto& [to, sent] : r.counted[from].sent_to) {
@@ -168,8 +168,8 @@ void periodic(const subject& s) {
   }
 }
 
-// While the first step of a worker is delayed, the others end at most the steps before rg_plan.bound, and then those of a
-// period up to the one that waits.
+// While the first step of a worker is delayed, the others end at most the steps before rg_plan.bound, and then those of
+// a period up to the one that waits.
 void bounded(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
   if (!(p.flags & RG_PLAN_BOUNDED)) throw skipped("it does not declare RG_PLAN_BOUNDED");

@@ -33,8 +33,8 @@ inline std::uint64_t whole_periods(const rg_plan& p, std::uint64_t steps) {
 // if that takes too long. It is never a reason to skip a test.
 std::uint64_t steps_until_steady(const rg_plan& p);
 
-// Returns a run of a few steps, with vectors, matrices and weights of a convolution, most of them no multiple of a cache
-// line. There are servers only if the strategy needs them.
+// Returns a run of a few steps, with vectors, matrices and weights of a convolution, most of them no multiple of a
+// cache line. There are servers only if the strategy needs them.
 simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers);
 // Gives the run's tensors these shapes.
 void set_shapes(simulation_setup& x, const std::vector<std::vector<std::int64_t>>& all);

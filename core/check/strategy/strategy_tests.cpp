@@ -246,18 +246,18 @@ double scale_of(const std::vector<tensor_mean>& means, double most) {
   return std::clamp(product / square, 1.0, most);
 }
 
-// With a constant gradient g, T steps of an exact strategy apply T g. Error feedback applies T g - e, where the residual
-// e is bounded whatever T (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019, section 3 and lemma 3), so the
-// error of the mean falls as 1 / T; that of an unbiased compressor falls as 1 / sqrt(T). A biased compressor that
-// forgets what it does not send repeats its error in every step: the mean never gets better. From T to 16 T the error
-// thus falls to 1/16, to 1/4, or not at all; the limit is 1/2. Small T come first, larger ones if an element may not
-// have been sent yet. An error of 1 % always passes: rounding to bf16 is 0.4 % of each element.
-// A large error may also fall to a half and stay there, because a tensor is left out or its gradient is doubled, which is
-// an error of its whole norm: 0.3 of the norm is the limit for each tensor.
+// With a constant gradient g, T steps of an exact strategy apply T g. Error feedback applies T g - e, where the
+// residual e is bounded whatever T (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019, section 3 and lemma
+// 3), so the error of the mean falls as 1 / T; that of an unbiased compressor falls as 1 / sqrt(T). A biased compressor
+// that forgets what it does not send repeats its error in every step: the mean never gets better. From T to 16 T the
+// error thus falls to 1/16, to 1/4, or not at all; the limit is 1/2. Small T come first, larger ones if an element may
+// not have been sent yet. An error of 1 % always passes: rounding to bf16 is 0.4 % of each element. A large error may
+// also fall to a half and stay there, because a tensor is left out or its gradient is doubled, which is an error of its
+// whole norm: 0.3 of the norm is the limit for each tensor.
 //
-// Workers that average their weights, or that are asynchronous, apply T g as well if the gradient does not depend on the
-// weights. Where a step is not lossy, only rounding and the averages' own order are left: 0.05 of the norm. Servers that
-// merge what workers did alone may go up to n times as far in the same direction (geo_ps).
+// Workers that average their weights, or that are asynchronous, apply T g as well if the gradient does not depend on
+// the weights. Where a step is not lossy, only rounding and the averages' own order are left: 0.05 of the norm. Servers
+// that merge what workers did alone may go up to n times as far in the same direction (geo_ps).
 void mean_gradient(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
   if (equals_serial_run(p)) throw skipped("test `serial` is stricter for this strategy");
@@ -301,8 +301,8 @@ struct training_distance {
   std::size_t tensor = 0; // the one with the largest distance
 };
 
-// The distances are root mean squares: over the elements of the tensor, and of the serial run over those of all tensors,
-// since one tensor may move little.
+// The distances are root mean squares: over the elements of the tensor, and of the serial run over those of all
+// tensors, since one tensor may move little.
 training_distance distance_after(const simulation_setup& x, const simulation_result& r) {
   const auto expected = train_serially(x);
   simulation_setup still = x;
@@ -429,8 +429,8 @@ void never_blocks(const subject& s) {
                       x.steps, waits));
 }
 
-// After a warm-up, steps allocate nothing: frames of coroutines come from a pool (regatta/task.hpp). Two runs that differ
-// in the number of steps allocate as many blocks.
+// After a warm-up, steps allocate nothing: frames of coroutines come from a pool (regatta/task.hpp). Two runs that
+// differ in the number of steps allocate as many blocks.
 void allocations(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
   const allocation_watch watch({s.tested->file});

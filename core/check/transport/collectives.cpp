@@ -409,8 +409,8 @@ void with_messages(const subject& which) {
   });
 }
 
-// Begins a collective of `o` in group `group` of three members in which rank 2 is the root, at byte `at` of `m`. Returns
-// the status, and the end of its buffers in `end`.
+// Begins a collective of `o` in group `group` of three members in which rank 2 is the root, at byte `at` of `m`.
+// Returns the status, and the end of its buffers in `end`.
 rg_status try_one(endpoint& e, const offer& o, std::uint32_t group, const memory& m, std::uint64_t at,
                   std::uint64_t count, std::uint64_t& cookie, std::uint64_t& end) {
   exercise x{

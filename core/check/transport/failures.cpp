@@ -234,7 +234,8 @@ void drained_close(const subject& which) {
     });
 }
 
-// close() with a message on its way to a rank that does not poll. The hang watch ends a close() that ignores its deadline.
+// close() with a message on its way to a rank that does not poll. The hang watch ends a close() that ignores its
+// deadline.
 void late_peer(const subject& which) {
   run_ranks(which, {.close = false}, [](member& self) {
     const memory m = self->allocate(64);

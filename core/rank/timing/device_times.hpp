@@ -40,9 +40,10 @@ public:
   // `d` may be null, or a device without timing marks: then nothing is reported. It must outlive this object.
   explicit device_times(device* d) : device_(d && d->has_timing_marks() ? d : nullptr) {}
 
-  // Call forward(), backward() and pass_ends() in this order for each micro-batch, with the marks of rg_device_hooks.phase
-  // and late_loss. A pass that lacks one of its marks is not measured. step_ends() ends the step: it
-  // takes the spans from strategy_host::collect_update_spans() and places a mark behind all work in stream `computing`.
+  // Call forward(), backward() and pass_ends() in this order for each micro-batch, with the marks of
+  // rg_device_hooks.phase and late_loss. A pass that lacks one of its marks is not measured. step_ends() ends the step:
+  // it takes the spans from strategy_host::collect_update_spans() and places a mark behind all work in stream
+  // `computing`.
   void forward(rg_fence f) { forward_ = f; }
   void backward(rg_fence f) { backward_ = f; }
   void pass_ends(rg_fence f);

@@ -8,7 +8,6 @@
 #include "measure/gpu.hpp"
 
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <thread>

@@ -110,7 +110,8 @@ struct allreduce : rg::data_parallel<allreduce> {
 
 private:
   std::uint64_t bytes_of(std::size_t bucket) const { return buckets()[bucket].count * sizeof(float); }
-  // Whether hosts have several workers each, and the same number of them: then the hierarchical algorithm may be faster.
+  // Whether hosts have several workers each, and the same number of them: then the hierarchical algorithm may be
+  // faster.
   bool several_hosts() const { return groups && groups->here.size() > 1; }
 
   // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".

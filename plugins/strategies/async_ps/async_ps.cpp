@@ -9,6 +9,8 @@
 // Rows of sparse tables are pulled before the step that touches them and pushed after it, under the same bound
 // (regatta/tables.hpp).
 //
+// It has no base: in rg::data_parallel each worker applies the sum of all gradients of a step, and here there is none.
+//
 // The result counts the staleness of gradients ("staleness"): the updates by other workers between a worker's pull and
 // its push.
 #include <regatta/servers.hpp>

@@ -14,6 +14,9 @@
 // The next forward pass reads the weights from the arena's end to its beginning and need not wait for all of them.
 // Weights of the last buckets return on a more urgent lane, and a step ends once everything is pushed (cf. Jayarajan et
 // al., Priority-based parameter propagation for distributed DNN training, 2019).
+//
+// It has no base: in rg::data_parallel each worker applies the sum of a bucket before its step ends, while here servers
+// update, and a step may end before its weights are back.
 #include <regatta/servers.hpp>
 #include <regatta/tables.hpp>
 

@@ -5,8 +5,8 @@
 //
 // A lane is a tag; MPI keeps messages with the same sender and tag in order, and tags independent. Groups are
 // communicators. MPI can neither add on receive, so the engine does it, nor sleep: poll() asks repeatedly and yields
-// the CPU in between. MPI chooses the order in which its collectives add, and the sender of a message that is longer than
-// its receive may get no error: the transport lacks RG_CAP_ASCENDING_SUMS and RG_CAP_LONG_FAILS_SENDER.
+// the CPU in between. MPI chooses the order in which its collectives add, and the sender of a message that is longer
+// than its receive may get no error: the transport lacks RG_CAP_ASCENDING_SUMS and RG_CAP_LONG_FAILS_SENDER.
 //
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"

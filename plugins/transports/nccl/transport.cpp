@@ -102,8 +102,8 @@ void transport::close(std::uint64_t timeout_ns) {
   }
 }
 
-// Waits until done() returns true. If that fails, or is `late` after the deadline, aborts and throws: the abort makes the
-// peers fail, too, instead of waiting for this rank.
+// Waits until done() returns true. If that fails, or is `late` after the deadline, aborts and throws: the abort makes
+// the peers fail, too, instead of waiting for this rank.
 void transport::await(const char* what, clock::time_point deadline, rg_status late, const std::function<bool()>& done) {
   try {
     while (!done()) {

@@ -44,7 +44,8 @@ public:
   // Connects with all peers of `world` and returns them in any order; then stops listening, so call it once. `blobs`
   // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER, with
   // the missing ranks, after `timeout_ns` nanoseconds (at most a day), or with a peer's rank if its blob is wrong or it
-  // breaks off the handshake; RG_E_OPERATION if there are no random numbers or a socket cannot be made; and the status of the host if it cannot compute a MAC.
+  // breaks off the handshake; RG_E_OPERATION if there are no random numbers or a socket cannot be made; and the status
+  // of the host if it cannot compute a MAC.
   std::vector<connected_peer> connect(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                                       const file_descriptor& control, const file_descriptor& heap);
 

@@ -269,7 +269,8 @@ struct rendezvous::state {
     }
   }
 
-  // A peer that unauthenticated connections keep busy may drop this connection together with theirs: tries again until the deadline.
+  // A peer that unauthenticated connections keep busy may drop this connection together with theirs: tries again until
+  // the deadline.
   asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
     asio::steady_timer pause(io);
     while (!co_await try_to_reach(peer, lane, to)) {

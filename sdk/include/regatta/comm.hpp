@@ -90,8 +90,8 @@ inline std::uint32_t wire_type(std::string_view name) {
   return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
 }
 
-// What a strategy keeps from step to step, on its way to or from a checkpoint: the strategy names the same things in the
-// same order in both directions. All functions throw rg::error.
+// What a strategy keeps from step to step, on its way to or from a checkpoint: the strategy names the same things in
+// the same order in both directions. All functions throw rg::error.
 class saved_state {
 public:
   saved_state(const rg_state* state, std::uint64_t step, bool loads) : state_(state), step_(step), loads_(loads) {}
@@ -204,9 +204,9 @@ public:
     check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
     return b;
   }
-  // Makes this rank the one that updates these elements, in a role. Returns where their weights are: for a worker a part
-  // of the arena, for a server separate memory with their initial values. Nothing happens for an empty span. In each
-  // role, owned spans must not overlap.
+  // Makes this rank the one that updates these elements, in a role. Returns where their weights are: for a worker a
+  // part of the arena, for a server separate memory with their initial values. Nothing happens for an empty span. In
+  // each role, owned spans must not overlap.
   rg_buffer own(span_of_arena s, role as) {
     rg_buffer b{};
     if (!s.count) return b;
@@ -278,8 +278,8 @@ public:
               std::uint32_t wire = 0) const {
     return host_->offers && host_->offers(host_->context, kind, reduces(kind) ? reduction : 0, type, wire);
   }
-  // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up where
-  // they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
+  // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up
+  // where they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
   operation all_reduce(const group& g, rg_buffer buffer) {
     return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .source = buffer, .target = buffer});
   }
@@ -345,9 +345,10 @@ public:
     op.factor = a;
     return submit(op);
   }
-  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32; transposed() of a or b multiplies by its transpose. c
-  // overlaps neither a nor b; if beta is 0, it is not read. On the host it is computed off the loop. Each element is a
-  // sum in an order that depends on the shapes and on where it is computed. Throws rg::error if the shapes do not match.
+  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32; transposed() of a or b multiplies by its transpose.
+  // c overlaps neither a nor b; if beta is 0, it is not read. On the host it is computed off the loop. Each element is
+  // a sum in an order that depends on the shapes and on where it is computed. Throws rg::error if the shapes do not
+  // match.
   operation gemm(double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
     auto op = make<rg_op_gemm>(RG_OP_GEMM);
     op.gemm = {.type = RG_F32,

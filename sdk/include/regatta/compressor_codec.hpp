@@ -183,8 +183,8 @@ public:
     return m;
   }
 
-  // The next three run functions of C beside the loop (comm.run); `layout` is valid until the operation has ended, and no
-  // other operation on the same layout is under way. They return an operation that has ended if the layout is empty.
+  // The next three run functions of C beside the loop (comm.run); `layout` is valid until the operation has ended, and
+  // no other operation on the same layout is under way. They return an operation that has ended if the layout is empty.
   //
   // Writes this worker's message of a step. Adds the gradients to the residual, or copies them there without error
   // feedback; the residual is what is not sent. record() may follow.

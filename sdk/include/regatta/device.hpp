@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ layer for executors whose models compute on a device with its own memory. The class below is the device
-// (rg_device of ext/device.h, which says what each function does and in which context it is called). Errors are thrown as
-// rg::error:
+// (rg_device of ext/device.h, which says what each function does and in which context it is called). Errors are thrown
+// as rg::error:
 //
 //   struct gpu {
 //     static constexpr const char* kind = "cuda";
@@ -32,6 +32,7 @@
 #pragma once
 
 #include <regatta/ext/device.h>
+#include <regatta/members.hpp>
 #include <regatta/plugin.hpp>
 
 #include <concepts>
@@ -39,6 +40,11 @@
 #include <memory>
 
 namespace rg {
+RG_MEMBER_NAME(sensors)
+RG_MEMBER_NAME(mark)
+RG_MEMBER_NAME(elapsed)
+RG_MEMBER_NAME(gemm)
+RG_MEMBER_NAME(handle)
 
 // Returns sensors without any reading: NaN and empty strings.
 inline rg_sensors no_sensors() noexcept {
@@ -168,6 +174,13 @@ template <class D> const rg_device* device_functions() {
                 "a device needs: a constructor (const rg_host*, std::int32_t index, std::uint32_t streams), allocate, "
                 "release, allocate_host, release_host, copy, work, wait_for, record, passed, wait and notify, as "
                 "regatta/device.hpp lists them");
+  RG_OPTIONAL_MEMBER(D, sensors, detail::devices::has_sensors<D>, "rg_sensors sensors()");
+  RG_OPTIONAL_MEMBER(D, mark, detail::devices::tells_time<D>, "rg_fence mark(std::uint32_t stream), beside elapsed()");
+  RG_OPTIONAL_MEMBER(D, elapsed, detail::devices::tells_time<D>,
+                     "double elapsed(rg_fence from, rg_fence to), beside mark()");
+  RG_OPTIONAL_MEMBER(D, gemm, detail::devices::multiplies<D>,
+                     "void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c)");
+  RG_OPTIONAL_MEMBER(D, handle, detail::devices::has_handles<D>, "void* handle(std::uint32_t stream)");
   if constexpr (detail::devices::is_device<D>) return &detail::devices::entry<D>::functions;
   return nullptr;
 }

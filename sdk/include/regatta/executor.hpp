@@ -103,9 +103,9 @@ inline void refuse_unknown_attributes(const rg_graph& graph, std::span<const op_
   }
 }
 
-// For init(): writes the initial values of `tensor`, number `number` of the graph's tensors, to `out`: elements first to
-// first + out.size() - 1, counted row-major by its shape. Every executor should initialise so (ext/graph.h): models then
-// start with the same weights on each, and results can be compared. Throws rg::error, RG_E_CONFIG, for an unknown
+// For init(): writes the initial values of `tensor`, number `number` of the graph's tensors, to `out`: elements first
+// to first + out.size() - 1, counted row-major by its shape. Every executor should initialise so (ext/graph.h): models
+// then start with the same weights on each, and results can be compared. Throws rg::error, RG_E_CONFIG, for an unknown
 // rg_tensor.init.
 inline void initial_values(const rg_tensor& tensor, std::uint32_t number, std::uint64_t first, std::uint64_t seed,
                            std::span<float> out) {

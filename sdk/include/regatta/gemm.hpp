@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products in host memory, for functions of comm::run() and for models: plain loops on one thread, in blocks that
-// fit a first-level cache. comm::gemm() is the same as an operation of a strategy.
+// Matrix products in host memory, for functions of comm::run() and for models: plain loops on one thread, in blocks
+// that fit a first-level cache. comm::gemm() is the same as an operation of a strategy.
 #pragma once
 
 #include <regatta/abi/operations.h>
@@ -20,7 +20,8 @@ inline bool holds(std::uint64_t count, std::uint64_t rows, std::uint64_t columns
   return row >= columns && count >= columns && rows - 1 <= (count - columns) / row;
 }
 
-// Returns the sum of a[i * a_step] * b[i] over n elements. The sum is taken in 16 parts, which compilers keep in vectors.
+// Returns the sum of a[i * a_step] * b[i] over n elements. The sum is taken in 16 parts, which compilers keep in
+// vectors.
 inline float dot(const float* a, std::size_t a_step, const float* b, std::size_t n) {
   std::array<float, 16> sums{};
   std::size_t i = 0;

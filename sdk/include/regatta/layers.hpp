@@ -320,8 +320,8 @@ struct batch_norm_options {
   bool sync = false;     // the op sync_batch_norm: over the batches of all workers
 };
 
-// The op batch_norm or sync_batch_norm: normalises each channel, the first dimension of x. Scale and bias have no weight
-// decay and are not compressed.
+// The op batch_norm or sync_batch_norm: normalises each channel, the first dimension of x. Scale and bias have no
+// weight decay and are not compressed.
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
   auto& net = x.net();
   if (x.dims().empty()) detail::bad_layer(name, "needs channels to normalise");

@@ -8,10 +8,10 @@
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are names and types
 
-// Defines detail::names::NAME<T>: whether class T has a member function of this name, of any form and access. The lookup
-// of the name in a class derived from T and from a class that has it, too, is ambiguous then. A private variable of this
-// name counts, too, a public one does not. False for a final class, from which none can be derived. At namespace scope of
-// rg.
+// Defines detail::names::NAME<T>: whether class T has a member function of this name, of any form and access. The
+// lookup of the name in a class derived from T and from a class that has it, too, is ambiguous then. A private variable
+// of this name counts, too, a public one does not. False for a final class, from which none can be derived. At
+// namespace scope of rg.
 #define RG_MEMBER_NAME(NAME)                                                                                           \
   namespace detail::names {                                                                                            \
   struct has_##NAME {                                                                                                  \

@@ -17,8 +17,8 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
   return (a < c.workers && is_server(c, b)) || (b < c.workers && is_server(c, a));
 }
 
-// For the strategy's constructor: cuts the arena into buckets of at most `bytes` bytes over all servers, but at least 64
-// for each server.
+// For the strategy's constructor: cuts the arena into buckets of at most `bytes` bytes over all servers, but at least
+// 64 for each server.
 inline std::vector<span_of_arena> buckets_for_servers(comm& c, std::uint64_t bytes) {
   return c.make_buckets(std::max<std::uint64_t>(bytes, 64 * c.servers()));
 }

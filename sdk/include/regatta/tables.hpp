@@ -144,8 +144,8 @@ public:
       co_await p.sent;
     }
   }
-  // Sends the gradients of the rows of the last pull(). Requires that this was a pull() with row_request::step, and that
-  // the gradients are final. Ends when they have been sent.
+  // Sends the gradients of the rows of the last pull(). Requires that this was a pull() with row_request::step, and
+  // that the gradients are final. Ends when they have been sent.
   task<> push() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       part& p = parts_[s];

@@ -172,8 +172,8 @@ private:
     if (c.open == 0) ended(c, RG_OK);
     return RG_OK;
   }
-  // Makes the message to member m and the room for that from it. Members that have nothing for each other exchange empty
-  // messages.
+  // Makes the message to member m and the room for that from it. Members that have nothing for each other exchange
+  // empty messages.
   void prepare(call& c, std::size_t m, std::size_t self) const {
     const rg_collective& of = c.of;
     const std::uint64_t n = c.members.size(), size = c.element();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the strategy declares that all workers are alike, but all of them send to worker 0. Caught by test `symmetry`.
+// Mistake: the strategy declares that all workers are alike, but all of them send to worker 0. Caught by test
+// `symmetry`.
 #include <regatta/strategy.hpp>
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the velocity that the strategy keeps is not in the checkpoint, although RG_PLAN_RESUMES is declared. Caught by
-// test `resumes`. saves_state is the same strategy without the mistake.
+// Mistake: the velocity that the strategy keeps is not in the checkpoint, although RG_PLAN_RESUMES is declared. Caught
+// by test `resumes`. saves_state is the same strategy without the mistake.
 #include <regatta/strategy.hpp>
 
 namespace {

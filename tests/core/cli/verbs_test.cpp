@@ -185,8 +185,8 @@ TEST_CASE("describe counts every model's parameters, tables and operations") {
     std::uint64_t parameters, in_tables;
     double operations;
   };
-  // Twice an encoder's 85.0 million weights by 128 places, thrice; its attention 4 x 128 x 128 x 768 in each of 12 layers;
-  // words predicted at 20 places.
+  // Twice an encoder's 85.0 million weights by 128 places, thrice; its attention 4 x 128 x 128 x 768 in each of 12
+  // layers; words predicted at 20 places.
   constexpr double bert = 3 * (2. * 12 * (12 * 768. * 768) * 128 + 12 * 4. * 128 * 128 * 768 +
                                2. * 20 * 768 * (30522 + 768) + 2. * 768 * (768 + 2));
   const one models[] = {

@@ -185,12 +185,13 @@ sync_ps    tcp              2   2 (co)  skipped: needs 30.1 GB of memory, 22.0 G
 
 TEST_CASE("warnings name the cases they are of, and wrong results are not overlooked") {
   json result = report_fixture::result();
-  result["context"]["warnings"] = {"plugin folder build/: empty"};
+  result["context"]["warnings"] = {"x.toml:4:1: notice: a.b has no effect", "plugin folder build/: empty"};
   for (json& entry : result["results"]) entry["warnings"] = {"debug build: this program was not built for speed"};
   result["results"][2]["warnings"].push_back("oversubscribed: 4 ranks x 1 thread on 2 cores");
   result["results"][2]["replicas_identical"] = false;
   const std::string text = render(result, format::console);
-  CHECK(paragraph(text, "warning") == R"(warning: plugin folder build/: empty
+  CHECK(has(text, "\nx.toml:4:1: notice: a.b has no effect\nwarning: plugin folder build/: empty\n"));
+  CHECK(paragraph(text, "warning: plugin") == R"(warning: plugin folder build/: empty
 warning: debug build: this program was not built for speed (3 cases)
 warning: oversubscribed: 4 ranks x 1 thread on 2 cores [workers 2, strategy sync_ps, transport tcp]
 )");

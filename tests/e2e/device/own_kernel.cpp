@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A strategy for tests with functions of its own: a matrix product (of the gradients with themselves), and a function
-// that scales the result and adds it to the gradients. On the fake device the function is a kernel, which it enqueues by
-// the stream's handle.
+// that scales the result and adds it to the gradients. On the fake device the function is a kernel, which it enqueues
+// by the stream's handle.
 #include <regatta/strategy.hpp>
 
 #include <cstring>

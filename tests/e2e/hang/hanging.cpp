@@ -102,8 +102,8 @@ private:
   bool loops_;
 };
 
-// Its workers train alone; worker 1 then awaits in step 1 a message that nobody sends, or does not return: from end_step,
-// or from the call that ends an operation, which the exchange's poll makes, or from a function of its own.
+// Its workers train alone; worker 1 then awaits in step 1 a message that nobody sends, or does not return: from
+// end_step, or from the call that ends an operation, which the exchange's poll makes, or from a function of its own.
 struct hanging_strategy {
   struct parameters {
     std::string at = "never";
@@ -129,8 +129,8 @@ struct hanging_strategy {
   std::string at;
 };
 
-// From the second message on it has no room for a send or a receive; or rank 1's poll reports no end of an operation any
-// more, or does not return; or its close gives up.
+// From the second message on it has no room for a send or a receive; or rank 1's poll reports no end of an operation
+// any more, or does not return; or its close gives up.
 struct hanging_transport : unix_transport {
   struct parameters {
     std::string at = "never";

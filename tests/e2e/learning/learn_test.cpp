@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// vgg16 learns, at a fraction of its width and on a set like CIFAR-10, a stated accuracy in a stated number of steps, in
-// bf16 as in fp32.
+// vgg16 learns, at a fraction of its width and on a set like CIFAR-10, a stated accuracy in a stated number of steps,
+// in bf16 as in fp32.
 #include "learning.hpp"
 
 using namespace regatta::test;

@@ -260,18 +260,18 @@ bucket = 4096
   }
 }
 
-// The least ratio of wait to communication under a straggler. A sanitizer makes the exchange itself slow, and does not make
-// the straggler's sleep longer.
+// The least ratio of wait to communication under a straggler. A sanitizer makes the exchange itself slow, and does not
+// make the straggler's sleep longer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double least_ratio = 0.5;
 #else
 constexpr double least_ratio = 2;
 #endif
 
-// Two workers have the same work, and one of them sleeps 10 times as long as it computes: the other one waits for it under
-// every strategy. Bytes are few, so communication is mostly the delay that a busy machine adds. The batch is large because
-// the first step, with its compilation, is followed by such a sleep, too: a long step with a small factor costs less time
-// than a short one with a large factor.
+// Two workers have the same work, and one of them sleeps 10 times as long as it computes: the other one waits for it
+// under every strategy. Bytes are few, so communication is mostly the delay that a busy machine adds. The batch is
+// large because the first step, with its compilation, is followed by such a sleep, too: a long step with a small factor
+// costs less time than a short one with a large factor.
 TEST_CASE("a straggler is waited for, not communicated with, under every strategy that synchronises") {
   const temporary_folder s;
   const std::string text = R"(

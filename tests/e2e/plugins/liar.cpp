@@ -18,7 +18,7 @@ namespace {
 struct liar {
   std::string mistake;
   rg_tensor tensors[2];
-  rg_input input;
+  rg_input inputs[2];
   std::int64_t shapes[3][2]; // of the tensors, of the input
   float* gradients[2];
 };
@@ -93,18 +93,19 @@ rg_status describe(void* self, rg_model_info* info) {
     t.kind = RG_TENSOR_ROWS;
     t.max_rows = 17;
   }
-  m.input = {};
-  m.input.struct_size = sizeof m.input;
-  m.input.kind = RG_INPUT_VALUES;
-  m.input.name = x == "input name null" ? nullptr : "x";
-  m.input.type = RG_F32;
-  m.input.ndim = x == "input ndim" ? 99 : 1;
+  rg_input& input = m.inputs[0] = {};
+  input.struct_size = sizeof input;
+  input.kind = RG_INPUT_VALUES;
+  input.name = x == "input name null" ? nullptr : "x";
+  input.type = RG_F32;
+  input.ndim = x == "input ndim" ? 99 : 1;
   m.shapes[2][0] = x == "input shape" || several ? 0 : 4;
-  m.input.shape = m.shapes[2];
+  input.shape = m.shapes[2];
+  m.inputs[1] = input;
   info->tensors = x == "tensors null" ? nullptr : m.tensors;
   info->tensor_count = x == "tensor count" ? 4000000000U : 2;
-  info->inputs = &m.input;
-  info->input_count = 1;
+  info->inputs = m.inputs;
+  info->input_count = x == "input name twice" ? 2 : 1;
   info->unit = x == "unit null" || several ? nullptr : "samples";
   info->layout = x == "layout null" ? nullptr : "canonical";
   return RG_OK;

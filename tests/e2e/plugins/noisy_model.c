@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counting model, but it prints wherever it can: while it is loaded, asked, made, run and unloaded. With NOISY_DIE in
- * the environment it aborts in its third step. */
+ * The counting model, but it prints wherever it can: while it is loaded, asked, made, run and unloaded. With NOISY_DIE
+ * in the environment it aborts in its third step. */
 #define regatta_plugin quiet_plugin
 #include "counting_model.c"
 #undef regatta_plugin

@@ -46,9 +46,9 @@ operand read(const void* at, cudaDataType_t type, cublasOperation_t o, int ld) {
 // An epilogue of cuBLASLt: returns the value to store from an unrounded sum and its row and column.
 using finish = std::function<float(float, int, int)>;
 
-// With REGATTA_EMULATED_FAULT=N in the environment, the N-th GEMM of cuBLASLt that is enqueued from then on has a NaN in
-// its last element, or with REGATTA_EMULATED_ERROR=X the sum of X and the right number. The first variable counts down
-// to 0.
+// With REGATTA_EMULATED_FAULT=N in the environment, the N-th GEMM of cuBLASLt that is enqueued from then on has a NaN
+// in its last element, or with REGATTA_EMULATED_ERROR=X the sum of X and the right number. The first variable counts
+// down to 0.
 bool is_faulty() {
   const char* const number = std::getenv("REGATTA_EMULATED_FAULT");
   const int left = number ? std::atoi(number) : 0;

@@ -257,7 +257,8 @@ TEST_CASE("the executor's layers compute what the reference does") {
   }
 }
 
-// Large maps, where sums of floats would go astray: numbers far from zero, of one sign, their first one far from the rest.
+// Large maps, where sums of floats would go astray: numbers far from zero, of one sign, their first one far from the
+// rest.
 TEST_CASE("batch norm's statistics and gradients over 224 x 224 are as exact as floats are") {
   const double more = looser;
   for (const bool pool : {false, true}) {

@@ -27,8 +27,8 @@ namespace {
 
 // An element of a tensor may differ from the CPU's by `relative` times the largest element of the tensor, plus eight
 // times the largest change that relative changes of `rounding` of all inputs cause: a sum whose terms cancel has no
-// better accuracy. The largest differences in tests (debug_*_test, emulated GPU) are 1.5 % of this limit in fp32, 6 % in
-// fp16 and 16 % in bf16. `rounding`: 2 to 16 units in the last place of the type that is multiplied.
+// better accuracy. The largest differences in tests (debug_*_test, emulated GPU) are 1.5 % of this limit in fp32, 6 %
+// in fp16 and 16 % in bf16. `rounding`: 2 to 16 units in the last place of the type that is multiplied.
 struct tolerance {
   double relative, rounding;
 };

@@ -12,8 +12,8 @@ namespace {
 
 using compile_function = void (*)(compiler& c, std::size_t k);
 
-// An op of the graph, and the functions that compile it: `of_sequence` where its first input is a sequence and `compile`
-// elsewhere. Ops with one function have it in `compile`.
+// An op of the graph, and the functions that compile it: `of_sequence` where its first input is a sequence and
+// `compile` elsewhere. Ops with one function have it in `compile`.
 struct rule {
   std::string_view op; // node::op
   compile_function compile, of_sequence = nullptr;

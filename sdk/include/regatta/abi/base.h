@@ -145,8 +145,8 @@ typedef const rg_plugin* (*rg_entry)(const rg_host* host);
 
 /* ----------------------------------------------------------------------------------------------------- memory --- */
 
-/* Types of elements. The packed types have several elements in a byte, the first in the lowest bits; their buffers begin
- * and end at whole bytes. */
+/* Types of elements. The packed types have several elements in a byte, the first in the lowest bits; their buffers
+ * begin and end at whole bytes. */
 typedef enum rg_type {
   RG_F32 = 1,
   RG_F16 = 2,
@@ -169,8 +169,8 @@ typedef enum rg_reduction { RG_SUM = 1, RG_AVERAGE = 2, RG_MAX = 3 } rg_reductio
  * (ext/device.h). All devices of a run are of one kind. */
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_DEVICE = 2 };
 
-/* The number of a region: memory that a transport knows before a transfer names it (ext/regions.h). The engine creates a
- * region and registers it with the transport; a region never moves. 0: no memory. */
+/* The number of a region: memory that a transport knows before a transfer names it (ext/regions.h). The engine creates
+ * a region and registers it with the transport; a region never moves. 0: no memory. */
 typedef uint32_t rg_region;
 
 /* A range of elements in a region. The size of this struct never changes. */
@@ -182,10 +182,10 @@ typedef struct rg_buffer {
 } rg_buffer;
 
 /* A marker in a stream of a device; 0: no fence. A fence passes once the work before it in its stream is done. An
- * operation that carries a fence is ordered on the device; the host does not wait for it. The kind of device defines the
- * value (ext/device.h); it is opaque to the engine. A fence belongs to the instance that recorded it. It is valid until
- * that instance has recorded 256 more fences in the same stream; after that the same value may mark a later point of
- * that stream, but never an earlier one. */
+ * operation that carries a fence is ordered on the device; the host does not wait for it. The kind of device defines
+ * the value (ext/device.h); it is opaque to the engine. A fence belongs to the instance that recorded it. It is valid
+ * until that instance has recorded 256 more fences in the same stream; after that the same value may mark a later point
+ * of that stream, but never an earlier one. */
 typedef uint64_t rg_fence;
 
 /* The report that a submitted operation has ended. Its writer sets all members. The size of this struct never

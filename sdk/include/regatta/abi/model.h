@@ -39,8 +39,9 @@ typedef struct rg_tensor {
   double init_a, init_b;
   /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
   uint64_t max_rows;
-  /* 0: element e of the shape, counted row-major, is element e in memory, and padding is behind the last one. Not 0: the
-   * elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical() convert. */
+  /* 0: element e of the shape, counted row-major, is element e in memory, and padding is behind the last one. Not 0:
+   * the elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical()
+   * convert. */
   uint32_t reordered;
 } rg_tensor;
 
@@ -178,7 +179,8 @@ typedef struct rg_batch {
    * count_kinds is 0. */
   const uint64_t* global_counts;
   /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
-   * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null: all are there. */
+   * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null: all are
+   * there. */
   const void* const* const* rows_at;
 } rg_batch;
 
@@ -201,8 +203,8 @@ typedef struct rg_hooks {
   void (*backward)(void* context);
   /* Only for models with RG_MODEL_RELEASES; null: weights stay in memory during the step. To be called once for each
    * need() of a dense weight, after the last use in that pass: until the next need() of the weight its memory may hold
-   * anything. Where the backward pass reads the weight, too, it calls need() and done() again. Each pass calls need() and
-   * done() at most once for a weight, and done() does not wait. */
+   * anything. Where the backward pass reads the weight, too, it calls need() and done() again. Each pass calls need()
+   * and done() at most once for a weight, and done() does not wait. */
   void (*done)(void* context, uint32_t tensor);
   /* Of a model on a device, which calls these functions in place of need, ready and backward. Null: the model's memory
    * is the host's. */

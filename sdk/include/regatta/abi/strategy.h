@@ -57,12 +57,12 @@ enum {
   RG_PLAN_EQUAL_HOSTS = 1024,
   /* Only with RG_PLAN_SYNCHRONOUS: a step applies an approximation of the summed gradients, e.g. a compressed one. Over
    * many steps the mean of what is applied must approach the mean sum: the strategy sends the error of a step in later
-   * ones (error feedback), or its errors average out (unbiased). Without this flag every synchronous step applies the sum
-   * itself, rounded as fp32. */
+   * ones (error feedback), or its errors average out (unbiased). Without this flag every synchronous step applies the
+   * sum itself, rounded as fp32. */
   RG_PLAN_LOSSY = 2048,
   /* Training can go on from a checkpoint between two steps: it needs each worker's weights, the optimizer's state and
-   * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Without this flag a run with the
-   * strategy writes no checkpoints. */
+   * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Without this flag a run with
+   * the strategy writes no checkpoints. */
   RG_PLAN_RESUMES = 4096,
   /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run; in
    * engines of 1.0 it does so with the flag, too. */

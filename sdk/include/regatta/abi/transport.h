@@ -22,8 +22,8 @@ enum {
   RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only; a case with more hosts is refused before it starts */
   RG_CAP_LONG_FAILS_SENDER = 256, /* a message longer than its receive fails the send too, not only the receive */
   RG_CAP_ASCENDING_SUMS = 512,    /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
-  /* Receives whose buffers overlap, adding or not, take effect in the order in which they were posted. Without this flag
-   * the engine posts a receive only once no earlier one into the same bytes is outstanding; to a transport with
+  /* Receives whose buffers overlap, adding or not, take effect in the order in which they were posted. Without this
+   * flag the engine posts a receive only once no earlier one into the same bytes is outstanding; to a transport with
    * RG_P2P_ORDERED it posts all in the strategy's order, and strategies must not overlap them. */
   RG_CAP_ORDERED_RECEIVES = 1024
 };
@@ -92,8 +92,9 @@ typedef struct rg_counters {
  *    (RG_P2P_INDEPENDENT), and sends never block receives.
  *  - The k-th send to a peer on a lane matches the k-th receive there. A transport may complete a send before its
  *    receive is posted, or only afterwards; a strategy must depend on neither. A message may be shorter than its
- *    receive. A message that is longer fails the receive, and no byte behind the receive's buffer is written; the send
- *    may succeed, unless the transport has RG_CAP_LONG_FAILS_SENDER.
+ *    receive. A message that is longer fails the receive with any RG_E_*, and no byte behind the receive's buffer is
+ *    written; the send may succeed, unless the transport has RG_CAP_LONG_FAILS_SENDER. The transport may treat the peer
+ *    as lost afterwards.
  *  - Once a send has completed, its buffer may be changed; the receiver still gets the bytes as they were.
  *  - Every accepted operation completes exactly once, in a poll(), with its cookie and RG_OK or an error (RG_E_*), in
  *    any order, also within a lane. A receive completes with at most as many bytes as its buffer has room for. If a
@@ -103,11 +104,11 @@ typedef struct rg_counters {
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
-  /* [main] [required] Creates an instance. The engine also creates instances only to call caps(), without listen. The instance must
-   * therefore ask for the resources of the host in listen, not here. */
+  /* [main] [required] Creates an instance. The engine also creates instances only to call caps(), without listen. The
+   * instance must therefore ask for the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
-  /* [main] [required] Ends the instance. Also called without close, after a failed listen or connect, and with operations outstanding, which then
-   * end without a completion. */
+  /* [main] [required] Ends the instance. Also called without close, after a failed listen or connect, and with
+   * operations outstanding, which then end without a completion. */
   void (*destroy)(void* self);
   /* [main] [required] Writes what the instance can do. Called before listen; the answer does not change. */
   rg_status (*caps)(void* self, rg_transport_caps* out);

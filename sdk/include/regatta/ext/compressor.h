@@ -40,8 +40,8 @@ typedef struct rg_compressor {
   /* [any] Turns p, n elements from which `message` was compressed, into its residual p - D(message), which error
    * feedback adds to the next gradient. */
   rg_status (*residual)(void* self, const void* message, uint64_t n, float* p);
-  /* [any] Adds two messages of n elements that were compressed with the same seed: D of the sum is the sum of both D, up
-   * to the rounding of fp32. `sum` is one of them at first. Null: messages cannot be added. */
+  /* [any] Adds two messages of n elements that were compressed with the same seed: D of the sum is the sum of both D,
+   * up to the rounding of fp32. `sum` is one of them at first. Null: messages cannot be added. */
   rg_status (*add)(void* self, void* sum, const void* message, uint64_t n);
 } rg_compressor;
 

@@ -53,8 +53,8 @@ enum {
 struct rg_device_hooks {
   uint32_t struct_size;
   void* context;
-  /* To be called for every dense tensor in every step, as rg_hooks.need. Work that reads the weight or writes its gradient
-   * must be ordered after the fence `*after`, unless that is 0. */
+  /* To be called for every dense tensor in every step, as rg_hooks.need. Work that reads the weight or writes its
+   * gradient must be ordered after the fence `*after`, unless that is 0. */
   rg_status (*need)(void* context, uint32_t tensor, rg_fence* after);
   /* As rg_hooks.ready, once `fence` has passed; 0: now. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
@@ -73,7 +73,8 @@ struct rg_device_hooks {
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
  * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
- * and avoids copies through the host. All functions but sensors(), mark(), elapsed(), gemm() and handle() must be there.
+ * and avoids copies through the host. All functions but sensors(), mark(), elapsed(), gemm() and handle() must be
+ * there.
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
  *    different streams, and of the streams of the model and of the transport, is ordered by fences only: wait_for() and
@@ -201,11 +202,11 @@ typedef struct rg_device {
    * passed first. Both fences must have passed, and must come from mark(), or from a model's phase() or
    * late_loss() (rg_device_hooks). */
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
-  /* [loop] Enqueues a matrix product, as rg_gemm says, of at least one element. `what` is read during the call. Null: the
-   * device has none, and strategies that need one are refused. */
+  /* [loop] Enqueues a matrix product, as rg_gemm says, of at least one element. `what` is read during the call. Null:
+   * the device has none, and strategies that need one are refused. */
   rg_status (*gemm)(void* self, uint32_t stream, const rg_gemm* what, const void* a, const void* b, void* c);
-  /* [loop] Makes the device current for the calling thread, and writes the stream's handle, by which a strategy enqueues
-   * kernels of its own: of kind "cuda" a cudaStream_t. Null: strategies can enqueue none. */
+  /* [loop] Makes the device current for the calling thread, and writes the stream's handle, by which a strategy
+   * enqueues kernels of its own: of kind "cuda" a cudaStream_t. Null: strategies can enqueue none. */
   rg_status (*handle)(void* self, uint32_t stream, void** handle);
 } rg_device;
 

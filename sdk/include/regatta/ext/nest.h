@@ -29,8 +29,8 @@ typedef struct rg_nest {
    * the engine. Fails with RG_E_CONFIG if there is no such transport, or if it needs a launcher (launcher.h) or has
    * parameters without defaults; else with the status of its create(). */
   rg_status (*open)(void* context, const char* id, rg_nested* out);
-  /* [any] Returns a number for a region of the caller's own memory, such as headers of messages, which it registers with
-   * the transports that it has opened. No other region of the rank has it. */
+  /* [any] Returns a number for a region of the caller's own memory, such as headers of messages, which it registers
+   * with the transports that it has opened. No other region of the rank has it. */
   rg_region (*new_region)(void* context);
 } rg_nest;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Extension of a transport's instance: put and get. A rank exposes a region, and passes the key that it gets to its
- * peers, for example by regatta.exchange/1. They then write (put) and read (get) the region's bytes, while the rank that
- * owns the region posts nothing. A put may carry a notification, a number that the owner's poll() reports once the bytes
- * are there. The rules of abi.h hold, and these guarantees:
+ * peers, for example by regatta.exchange/1. They then write (put) and read (get) the region's bytes, while the rank
+ * that owns the region posts nothing. A put may carry a notification, a number that the owner's poll() reports once the
+ * bytes are there. The rules of abi.h hold, and these guarantees:
  *
  *  - A put or get completes exactly once, in a poll(), like a send. A put completes once its bytes are in the peer's
  *    memory: a get that any rank begins afterwards reads them. The local bytes of a put may then be changed.
@@ -50,8 +50,8 @@ typedef struct rg_one_sided {
   uint32_t struct_size;
   uint32_t key_bytes; /* of each key: 1 to 1024 */
   /* [main] After connect. Lets all peers put into and get from a region of this rank that RG_EXT_REGIONS allocated or
-   * added, and writes its key: bytes that mean the same on every rank. The key is valid until the region is removed; the
-   * caller then makes sure that no operation with it is on its way, and later ones fail. Writes the same key if the
+   * added, and writes its key: bytes that mean the same on every rank. The key is valid until the region is removed;
+   * the caller then makes sure that no operation with it is on its way, and later ones fail. Writes the same key if the
    * region was exposed before. Fails with RG_E_OPERATION if peers cannot reach the region. */
   rg_status (*expose)(void* self, rg_region region, void* key);
   /* [loop] Begins to write the local bytes to the peer's region. Returns as rg_transport.send() does. */

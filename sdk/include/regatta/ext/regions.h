@@ -20,8 +20,8 @@ typedef struct rg_memory {
   uint32_t place;    /* RG_MEMORY_HOST or RG_MEMORY_DEVICE */
   int32_t device;    /* index of the device; -1: on the host */
   int32_t numa_node; /* of the host's memory, or the one nearest to the device; -1: unknown */
-  /* A file descriptor of the memory (dma-buf), by which another driver reaches a device's memory, and the region's first
-   * byte in it. Valid during the call; -1: there is none. */
+  /* A file descriptor of the memory (dma-buf), by which another driver reaches a device's memory, and the region's
+   * first byte in it. Valid during the call; -1: there is none. */
   int32_t dma_buf;
   uint64_t dma_buf_offset;
 } rg_memory;
@@ -29,9 +29,8 @@ typedef struct rg_memory {
 /* [loop] below includes [main], before connect and after it. The engine never uses the number of a region again. */
 typedef struct rg_regions {
   uint32_t struct_size;
-  /* [loop] Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until
-   * remove(). If it fails or writes a null address, or if `allocate` is null, the engine allocates the memory itself and
-   * calls add(). */
+  /* [loop] Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until remove(). If it fails or
+   * writes a null address, or if `allocate` is null, the engine allocates the memory itself and calls add(). */
   rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, const rg_memory* memory, void** address);
   /* [loop] Registers memory of the engine, which transfers may name from now on; valid until remove(). If `add` is
    * null, the transport needs no registration. */

@@ -33,11 +33,11 @@ typedef struct rg_trace {
   /* [any] Not 0 while spans are recorded; the engine writes it at any time. An instance reads it (as a relaxed atomic)
    * before it reads a clock for a span, so that a step that is not recorded costs one read. */
   const uint32_t* on;
-  /* [any] Records a span that has ended; the struct is copied. Allocates nothing, takes no lock and does not block. Drops
-   * the span, and counts it, if the memory for spans is full or recording has ended. */
+  /* [any] Records a span that has ended; the struct is copied. Allocates nothing, takes no lock and does not block.
+   * Drops the span, and counts it, if the memory for spans is full or recording has ended. */
   void (*span)(void* context, const rg_span* span);
-  /* [main] Returns a copy of `text` for the spans of this instance, such as the name of a layer. It lives as long as the
-   * trace, which may outlive the instance. */
+  /* [main] Returns a copy of `text` for the spans of this instance, such as the name of a layer. It lives as long as
+   * the trace, which may outlive the instance. */
   const char* (*text)(void* context, const char* text);
 } rg_trace;
 

@@ -16,7 +16,8 @@ reference::execution_options half(std::uint64_t batch, std::uint32_t kernels = R
   return {.batch = batch, .kernels = kernels, .precision = RG_BF16, .emulate = true};
 }
 
-// The refusal where it is missing is tested with the program, which can be told to do without: see executor_choice_test.cpp.
+// The refusal where it is missing is tested with the program, which can be told to do without: see
+// executor_choice_test.cpp.
 const doctest::skip needs_avx512(!regatta::test::computes_bf16());
 
 struct differences {
@@ -43,11 +44,11 @@ differences compare_precisions(const rg_graph& g, std::uint64_t batch, std::uint
 
 } // namespace
 
-// A number rounded to 8 bits is off by up to 2^-8, and a ReLU near zero lets a gradient through in one precision and not
-// in the other; layers add this up. The yardstick for the bounds of resnet50 is PyTorch 1.13: gradients of the same
+// A number rounded to 8 bits is off by up to 2^-8, and a ReLU near zero lets a gradient through in one precision and
+// not in the other; layers add this up. The yardstick for the bounds of resnet50 is PyTorch 1.13: gradients of the same
 // narrow network under torch.autocast in bf16 lie 0.27 (batch 8) and 0.31 (batch 32) from those in fp32. Measured here:
-// mlp 0.004, vgg16 0.19 (0.21 with oneDNN 3.7, which adds in another order), resnet50 0.30, se_resnet50 0.19, ctr 0.048 (one flip among its 8 samples and 32 last units is
-// worth as much), simnet_bow 0.004, transformer 0.040, bert 0.004.
+// mlp 0.004, vgg16 0.19 (0.21 with oneDNN 3.7, which adds in another order), resnet50 0.30, se_resnet50 0.19, ctr 0.048
+// (one flip among its 8 samples and 32 last units is worth as much), simnet_bow 0.004, transformer 0.040, bert 0.004.
 TEST_CASE("gradients in bf16 are close to those in fp32" * needs_avx512) {
   const std::vector<std::int64_t> hidden = {48, 32};
   struct bound {

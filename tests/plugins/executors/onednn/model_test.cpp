@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The properties of a compiled model that the engine relies on: initial weights, shares of a batch, accumulation, hooks,
-// errors.
+// The properties of a compiled model that the engine relies on: initial weights, shares of a batch, accumulation,
+// hooks, errors.
 #include "layers_cases.hpp"
 #include "model_graph.hpp"
 #include "precisions.hpp"
@@ -312,7 +312,8 @@ TEST_CASE("what was timed is kept in a file, which may say anything") {
   timed(4);
   CHECK(read().size() > kept.size());
 
-  // A foreign, damaged or truncated file, or one with unknown algorithms: kernels are timed again and the file is repaired.
+  // A foreign, damaged or truncated file, or one with unknown algorithms: kernels are timed again and the file is
+  // repaired.
   const std::size_t heading = kept.find('\n') + 1;
   for (const std::string& wrong : {std::string("a photograph\n"), std::string(), std::string(100, '\0'),
                                    kept.substr(0, heading) + "no tabs\n\t\n\t\t\n", kept.substr(0, kept.size() - 3),
