@@ -146,7 +146,7 @@ int dispatch(int argc, char** argv) {
   check_app->add_option("--with", check.with)->allow_extra_args(false)->group("");
   check_app->footer(
       "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
-      "3 the plugin is missing or cannot be loaded; 77 nothing of a component could be tested. --list says what each\n"
+      "3 the plugin is missing or cannot be loaded; 77 no test of a component could run. --list says what each\n"
       "test expects; docs/conformance.md says more (in the source, and in share/doc/regatta of an installation).");
   add_plugin_path(check_app, check.plugin_path);
 

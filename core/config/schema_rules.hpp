@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a file may write for the keys of the schema.
+// The values that a file may give to the keys of the schema.
 #pragma once
 
 #include "experiment/schema.hpp"

@@ -10,7 +10,7 @@
 
 namespace regatta {
 
-// The host as a processor of its own memory; memory/processor.hpp documents the functions. All work is complete when a
+// The processor of the host's memory; memory/processor.hpp documents the functions. All work is complete when a
 // call returns, and the ranges of copy() may overlap. run() returns false if an index lies outside the target, and
 // throws failure (plugin) for GATHER and SCATTER. A SELECT that finds more than index_count elements only sets *found,
 // to 2^64 - 1; the contents of index are then undefined. One call at a time.

@@ -20,7 +20,7 @@
 
 namespace regatta {
 
-// What a run can go on from, by rank.
+// The state from which a run can go on, by rank.
 struct simulated_checkpoint {
   struct rank {
     std::vector<float> weights;                                        // of a worker: the whole arena

@@ -253,7 +253,7 @@ struct plain {
   using model = compiled;
   static constexpr std::uint32_t memory = RG_MEMORY_HOST;
 
-  // What compile() refuses with RG_E_UNSUPPORTED is offered to the next executor, as a whole graph.
+  // If compile() refuses a graph with RG_E_UNSUPPORTED, the engine offers the whole graph to the next executor.
   static std::unique_ptr<model> compile(const rg_host*, const parameters&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
     if (setup.precision != RG_F32) throw rg::error(RG_E_UNSUPPORTED, "the executor plain computes in fp32 only");

@@ -68,7 +68,7 @@ public:
   std::string error_of(std::uint32_t rank) const { return ranks_state_[rank].error; }
   bool timed_out_at(std::uint32_t rank) const { return ranks_state_[rank].timed_out; }
 
-  // What a rank has exchanged so far, kept by its run_rank().
+  // The exchanges of a rank so far, kept by its run_rank().
   struct exchanges {
     std::map<std::vector<std::uint32_t>, std::uint64_t> calls; // by members
     std::vector<std::uint32_t> last;                           // members of the last call

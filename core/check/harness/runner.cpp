@@ -36,7 +36,7 @@ std::vector<std::string>& remarks() { // of the test that runs in this process
 
 constexpr std::size_t most_output = 65536; // bytes of a test's output that are kept
 
-// What a test printed: its end, and how much was before that.
+// The output of a test: its end, and the number of bytes before that.
 struct printed {
   std::string text;
   std::uint64_t left_out = 0;

@@ -105,7 +105,7 @@ float normal(std::uint64_t seed, std::size_t i) {
   return rg::random_normals(seed, i)[0];
 }
 
-// What a gradient can look like: a scale for all elements fits some of them badly.
+// Distributions of gradients: one scale for all elements fits some of them badly.
 const distribution distributions[] = {
     {"normal", normal},
     {"heavy tails", [](std::uint64_t seed, std::size_t i) { return normal(seed, i) * std::exp(3 * normal(~seed, i)); }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of strategies share: the simulated clusters, and runs of them.
+// The simulated clusters of the tests of strategies, and runs on them.
 #pragma once
 
 #include "check/harness/suite.hpp"

@@ -193,7 +193,7 @@ struct mean_error {
   std::size_t worst; // that tensor
 };
 
-// What some steps have applied to the elements of a tensor, and the sum of the workers' gradients.
+// For the elements of a tensor: the sum of the updates of some steps, and the sum of the workers' gradients.
 struct tensor_mean {
   std::vector<double> applied, truth;
 };

@@ -287,7 +287,7 @@ void run_collectives(endpoint& e, std::uint32_t group, const std::vector<std::ui
     e.finish(x.cookie);
     x.verify(m.data + x.target_at, members, index);
   }
-  // What may have changed: the targets, and the whole source of a reduce-scatter in place.
+  // Bytes that may have changed: the targets, and the whole source of a reduce-scatter in place.
   for (const exercise& x : exercises) {
     const bool whole = x.what.of.kind == RG_OP_REDUCE_SCATTER && x.in_place;
     const std::uint64_t from = whole ? x.source_at : x.target_at;

@@ -53,7 +53,7 @@ void secret(const subject& which) {
             fmt::format("the error text does not name rank {}: \"{}\"", 1 - r, unauthenticated.text[r]));
 }
 
-// A MAC over bytes that were used before could be repeated by whoever has recorded the earlier handshake.
+// A MAC over bytes that were used before could be repeated by a process that has recorded the earlier handshake.
 void require_fresh(const connect_result& first, const connect_result& next) {
   for (const auto& earlier : first.macs)
     for (const std::string& data : earlier)

@@ -15,7 +15,7 @@
 
 namespace shm {
 
-// What a key consists of.
+// The bytes of a key.
 struct region_key {
   std::uint64_t id;         // exposure::id
   std::uint32_t rank, slot; // of the owner; the entry in its control memory

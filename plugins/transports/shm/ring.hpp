@@ -110,7 +110,7 @@ public:
   // Returns the largest payload of one record, in bytes: several such records fit the ring at a time.
   std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }
   // Asks the consumer to wake this rank when it makes room. Call look() and reserve() once more after it: room that was
-  // made before the consumer could see this request wakes nobody.
+  // made before the consumer could see this request wakes no rank.
   void starve() noexcept { state_->producer.starved.store(1); }
   // Whether the consumer asked to be woken by a record; it counts only while the consumer sleeps.
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }

@@ -90,8 +90,8 @@ inline std::uint32_t wire_type(std::string_view name) {
   return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
 }
 
-// What a strategy keeps from step to step, on its way to or from a checkpoint: the strategy names the same things in
-// the same order in both directions. All functions throw rg::error.
+// Passes the state that a strategy keeps from step to step to a checkpoint or from one. The strategy names the same
+// parts in the same order in both directions. All functions throw rg::error.
 class saved_state {
 public:
   saved_state(const rg_state* state, std::uint64_t step, bool loads) : state_(state), step_(step), loads_(loads) {}

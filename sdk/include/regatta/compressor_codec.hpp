@@ -13,7 +13,7 @@
 
 namespace rg {
 
-// What class C promises of its messages; ext/compressor.h defines it, and `regatta check` tests it.
+// The promise of class C about its messages. ext/compressor.h defines each, and `regatta check` tests it.
 enum class compression : std::uint32_t {
   unbiased = RG_COMPRESSION_UNBIASED,
   contraction = RG_COMPRESSION_CONTRACTS,
@@ -156,7 +156,7 @@ inline std::vector<span_of_arena> join_tensors(comm& c, std::uint64_t bytes) {
   return buckets;
 }
 
-// What happens to messages on one rank; knows nothing of how they travel.
+// Compresses, decompresses and adds messages on one rank; sends and receives none.
 template <class C> class message_codec {
 public:
   message_codec(comm& c, const parameters_t<C>& p, bool feedback) : comm_(&c), calls_(p), feedback_(feedback) {

@@ -5,7 +5,7 @@
 namespace {
 
 struct my_model {
-  // What a user may set under [model], with defaults; the fields have help and bounds.
+  // The keys that a user may set under [model], with defaults; the fields have help and bounds.
   struct parameters {
     std::int64_t width = 64;
     std::int64_t classes = 10;

@@ -48,8 +48,8 @@ enum {
   RG_PHASE_BACKWARD = 2 /* the forward pass has ended: once in each step(), before the first ready() */
 };
 
-/* What a model on a device calls within step() (rg_hooks.device): its work runs later than its calls, and fences order
- * the two. [compute] All functions are there. Valid during step(). */
+/* Functions that a model on a device calls within step() (rg_hooks.device). Its work runs later than its calls, and
+ * fences order the two. [compute] No function is null. Valid during step(). */
 struct rg_device_hooks {
   uint32_t struct_size;
   void* context;
