@@ -6,6 +6,8 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -236,6 +238,7 @@ private:
     default: return verify_numbers<float>(got, members, p);
     }
   }
+  template <class T> using bytes_of_a = std::array<std::byte, sizeof(T)>;
   template <class T>
   void verify_numbers(const std::byte* got, const std::vector<std::uint32_t>& members, rg::chunk p) const {
     const std::vector<T> result = numbers_of<T>(got, p.count);
@@ -249,7 +252,7 @@ private:
       // An average may be a product with the rounded reciprocal: two roundings more.
       const bool close = what.reduction == RG_AVERAGE && std::is_floating_point_v<T>
                              ? std::abs(result[i] - all) <= std::abs(all) * 4 * std::numeric_limits<T>::epsilon()
-                             : std::memcmp(&result[i], &all, sizeof all) == 0;
+                             : std::bit_cast<bytes_of_a<T>>(result[i]) == std::bit_cast<bytes_of_a<T>>(all);
       if (!close)
         throw failed(element_name(p.first + i) + (what.reduction == RG_MAX       ? " is not the maximum"
                                                   : what.reduction == RG_AVERAGE ? " is not the average"
