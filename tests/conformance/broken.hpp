@@ -5,8 +5,13 @@
 
 #include "program.hpp"
 
+#include <atomic>
+#include <exception>
+#include <future>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace regatta::test {
 
@@ -42,15 +47,45 @@ inline findings check(const std::string& plugin, const names& tests, const names
   return f;
 }
 
-inline void finds(const std::string& plugin, const names& broken, const names& sound) {
-  CAPTURE(plugin);
-  names all = broken;
-  all.insert(sound.begin(), sound.end());
-  const findings f = check(plugin, all);
+// A plugin with a defect: tests that must find it, and tests that must pass.
+struct defect {
+  std::string plugin;
+  names broken, sound;
+};
+
+inline void verify(const defect& d, const findings& f) {
+  CAPTURE(d.plugin);
   CAPTURE(f.document);
-  CHECK(f.failed == broken);
-  CHECK(f.passed == sound);
+  CHECK(f.failed == d.broken);
+  CHECK(f.passed == d.sound);
   CHECK(f.code == 1);
+}
+
+inline findings find(const defect& d) {
+  names all = d.broken;
+  all.insert(d.sound.begin(), d.sound.end());
+  return check(d.plugin, all);
+}
+
+inline void finds(const std::string& plugin, const names& broken, const names& sound) {
+  const defect d{plugin, broken, sound};
+  verify(d, find(d));
+}
+
+// The same for several plugins, four at a time: tests of transports spend most of their time waiting.
+inline void finds_all(const std::vector<defect>& defects) {
+  std::vector<std::promise<findings>> found(defects.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < defects.size();) try {
+        found[i].set_value(find(defects[i]));
+      } catch (...) {
+        found[i].set_exception(std::current_exception());
+      }
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work);
+  for (std::size_t i = 0; i < defects.size(); ++i) verify(defects[i], found[i].get_future().get());
 }
 
 } // namespace regatta::test
