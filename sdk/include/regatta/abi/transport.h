@@ -101,7 +101,8 @@ typedef struct rg_counters {
  *    transport violates this, the engine ends the run with an error that names the transport.
  *  - If a peer is lost, the operations with it complete with RG_E_PEER, and later ones are refused with RG_E_PEER.
  *    Operations with other peers go on.
- *  - The transport works only inside poll(), except on the threads that own_threads declares. */
+ *  - Operations progress only while the engine calls one of these functions, and on the threads that own_threads
+ *    declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
   /* [main] [required] Creates an instance. The engine also creates instances only to call caps(), without listen. The
