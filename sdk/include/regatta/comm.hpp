@@ -129,8 +129,9 @@ struct operation_record {
 } // namespace detail
 
 // An operation that has been submitted. co_await, at most once, waits for its end, returns rg_completion.bytes (0 if
-// the operation had ended when it was submitted) and throws rg::error if it failed: RG_E_PEER if a peer is gone. Destroying this object does not cancel the
-// operation, whose buffers stay in use. An object without an operation has ended.
+// the operation had ended when it was submitted) and throws rg::error if it failed: RG_E_PEER if a peer is gone.
+// Destroying this object does not cancel the operation, whose buffers stay in use. An object without an operation has
+// ended.
 class [[nodiscard]] operation {
 public:
   operation() = default;

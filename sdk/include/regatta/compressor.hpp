@@ -34,8 +34,8 @@
 //
 // A result has, per step and as a mean over workers: dense_bytes, of all gradients; message_bytes, what they are
 // compressed to; encode_seconds and decode_seconds (servers add the time that they decode), which include waits for the
-// thread that computes them; and for each compressed tensor message_bytes.NAME and error.NAME, which is ||p - D(C(p))||^2 /
-// ||p||^2.
+// thread that computes them; and for each compressed tensor message_bytes.NAME and error.NAME, which is
+// ||p - D(C(p))||^2 / ||p||^2.
 //
 // The functions of C run on host memory beside the loop, one at a time for each rank (rg_op_run); they may allocate in
 // their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes

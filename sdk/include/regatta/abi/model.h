@@ -278,7 +278,8 @@ typedef struct rg_executor {
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */
-  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; else null. As rg_component.id. */
+  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; a name as rg_component.id is.
+   * Else null. */
   const char* device;
 } rg_executor;
 

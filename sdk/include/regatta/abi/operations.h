@@ -231,8 +231,8 @@ typedef struct rg_run {
  *  - Buffers in host memory: the engine calls it on a thread of this rank, one function at a time in the order of
  *    submit(), while the loop goes on. Under a virtual clock it is called when the declared time is over: bytes at
  *    10 GB/s or flops at 10 GFLOP/s, whichever is longer.
- *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The function
- *    enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
+ *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The
+ *    function enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
  * In simulations with ghosts the function is not called. */
 typedef struct rg_op_run {
   rg_op op;
@@ -248,9 +248,9 @@ typedef struct rg_op_run {
 /* --------------------------------------------------------------------------------------------------- the optimizer */
 
 /* Updates elements [first, first + gradient.count) of the arena, which this rank owns in `role`. `gradient` is their
- * gradient, where the arena is (host or device), in a synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the
- * operation only adds the gradient to the norm; the update follows in RG_OP_COMMIT, until which `gradient` must not
- * change. */
+ * gradient, where the arena is (host or device), in a synchronous strategy summed over all workers. If updates are
+ * deferred (RG_HOST_DEFERRED), the operation only adds the gradient to the norm; the update follows in RG_OP_COMMIT,
+ * until which `gradient` must not change. */
 typedef struct rg_op_apply {
   rg_op op;
   uint32_t role; /* RG_ROLE_* */
