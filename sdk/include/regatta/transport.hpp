@@ -22,7 +22,7 @@
 //     std::uint64_t now() noexcept;                           // [loop] with RG_CAP_VIRTUAL: virtual time in ns
 //     void cancel_operation(std::uint64_t cookie);            // [loop] regatta.cancel/1
 //     std::span<const rg_counter> own_counters();             // [loop] regatta.counters/1; valid until the next call
-//     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
+//     // [loop] regatta.regions/1: each of allocate and add is optional, and remove is required with either
 //     void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory);
 //     void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
 //     void remove(rg_region region) noexcept;
