@@ -33,7 +33,8 @@
 //     rg_status get(const rg_one_sided_transfer& t);          // [loop] as put
 //     // regatta.collectives/1: all three or none of them
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] returns the group
-//     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept; // [any]
+//     // [any]
+//     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept;
 //     rg_status begin(const rg_collective& c);                // [loop]
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] another extension, by id, or null

@@ -73,12 +73,14 @@ enum { RG_OP_ADD = 1 }; /* RECV, SCATTER_ROWS: add to the target (RG_F32; RECV a
 
 /* ------------------------------------------------------------------------------------------ transfers, collectives */
 
-/* SEND sends `buffer` to `peer`; RECV receives into it. Elements of any type. `peer` may be this rank itself. */
+/* SEND sends `buffer` to `peer`; RECV receives into it. Elements of any type. `peer` may be this rank itself;
+ * the buffers of both operations are then in the same memory (host or device). */
 typedef struct rg_op_transfer {
   rg_op op;
   uint32_t peer, lane;
   rg_buffer buffer;
-  uint32_t wire;  /* of an RG_F32 buffer: the wire type (RG_F16, RG_BF16); 0: the same type as in memory */
+  /* Of an RG_F32 buffer: the wire type (RG_F16, RG_BF16), equal in a send and its receive; 0: the type in memory. */
+  uint32_t wire;
   uint32_t flags; /* RECV: RG_OP_ADD */
 } rg_op_transfer;
 
@@ -125,7 +127,7 @@ typedef struct rg_op_fill {
   double value;
 } rg_op_fill;
 
-/* target = source, both of the same type, which may be any */
+/* target = source, both of the same type, which may be any; they do not overlap */
 typedef struct rg_op_copy {
   rg_op op;
   rg_buffer target, source;
@@ -172,7 +174,8 @@ typedef struct rg_op_convert {
 /* These two compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of `source`, at
  * most 2^31 - 1 elements, to `index`, and their values to `values`, which has the same count as `index`.
  *
- * TOP_K takes the values.count elements with the largest magnitude, of equal ones the first; NaN is the largest. */
+ * TOP_K takes the values.count elements with the largest magnitude, of equal ones the first; NaN is the largest.
+ * Requires at least as many elements in `source`. */
 typedef struct rg_op_top_k {
   rg_op op;
   rg_buffer source, values, index;
