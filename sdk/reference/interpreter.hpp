@@ -18,8 +18,10 @@ struct batch {
   std::size_t samples = 1;
   std::vector<std::vector<double>> inputs; // [samples, shape...] by input; indices, too
   std::uint64_t seed = 1, step = 0, first_sample = 0, global_samples = 1;
-  std::vector<std::uint64_t> global_counts; // empty: the engine has none
-  // The weight of each label in a loss that is a mean over labels. 0: samples / labels of this batch that are not 0.
+  // For the rg_batch that tests make of this batch; the interpreter does not read them. Empty: null there.
+  std::vector<std::uint64_t> global_counts;
+  // The weight of each label in a loss that is a mean over labels. 0: the number of samples, divided by the number of
+  // labels of this batch that are not 0.
   double label_weight = 0;
 };
 
@@ -30,8 +32,9 @@ class interpreter {
 public:
   enum class tables { whole, rows_of_a_step };
 
-  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. With
-  // rows_of_a_step, tensors[] of a sparse table starts empty, and the caller fills it and rows[] before a pass.
+  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. Sets
+  // tensors[] to init_a where their init is RG_INIT_CONSTANT, else to 0. With rows_of_a_step, tensors[] of a sparse
+  // table starts empty, and the caller fills it and rows[] before a pass.
   explicit interpreter(const rg_graph& graph, tables t = tables::whole);
 
   // By number of the tensor in the graph. `gradients` of states stay 0.

@@ -21,9 +21,8 @@
  *    load if a required one is null. In other tables of plugins null means "not supported" unless the comment says
  *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
- *    instance, component or host that returned it. Each
- *    extension of Regatta is declared in a header of regatta/ext/. The ids of other extensions begin with a name of
- *    their own ("acme.tracing/1"):
+ *    instance, component or host that returned it. The ids of extensions of others begin with a name of their own
+ *    ("acme.tracing/1"). Each extension of Regatta is declared in a header of regatta/ext/:
  *
  *      id                        header                offered by
  *      regatta.graph/1           ext/graph.h           a model's component: its network as a list of nodes

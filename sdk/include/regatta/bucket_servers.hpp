@@ -5,7 +5,7 @@
 // servers.
 //
 //   struct mine : rg::bucket_servers<mine> {
-//     std::uint32_t to_servers(std::uint32_t lane) const;          // [any] the lane of comm on which a lane pushes
+//     std::uint32_t to_servers(std::uint32_t lane) const;          // [any] the messages' lane of `lane`'s pushes
 //     rg::task<> update(rg::bucket b);                             // [loop] on workers: pushes, awaits the answer
 //     rg::operation receive(rg::bucket b, std::uint32_t worker);   // [loop] on servers: receives a worker's push
 //     rg::task<> answer(rg::bucket b);                             // [loop] on servers: sums the pushes and answers

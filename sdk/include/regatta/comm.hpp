@@ -31,7 +31,7 @@ struct span_of_arena {
 
 // Returns part `index`, from 0, when `whole` is cut into `parts` ones that differ by at most 16 elements. Cuts are at
 // multiples of 16 elements (a cache line of fp32) from the begin of `whole`, so that no two parts share a cache line.
-// If there are more parts than cache lines, some are empty: part 0 first.
+// If there are more parts than cache lines, some are empty, part 0 among them.
 inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint64_t parts) {
   const chunk part = chunk_of(whole.count, nullptr, index, parts);
   return {whole.first + part.first, part.count};
@@ -128,9 +128,10 @@ struct operation_record {
 };
 } // namespace detail
 
-// An operation that has been submitted. co_await, at most once, waits for its end, returns rg_completion.bytes and
-// throws rg::error if the operation failed: RG_E_PEER if a peer is gone. Destroying this object does not cancel the
-// operation, whose buffers stay in use. An object without an operation has ended.
+// An operation that has been submitted. co_await, at most once, waits for its end, returns rg_completion.bytes (0 if
+// the operation had ended when it was submitted) and throws rg::error if it failed: RG_E_PEER if a peer is gone.
+// Destroying this object does not cancel the operation, whose buffers stay in use. An object without an operation has
+// ended.
 class [[nodiscard]] operation {
 public:
   operation() = default;

@@ -17,7 +17,7 @@
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::compressor<mine>("mine", "one line"))
 //
-// `over` chooses how messages travel:
+// The strategy's parameter `over` chooses how messages travel:
 //   all_gather  every worker sends its messages to all others and adds up what it gets, in the order of workers
 //   ring        reduce-scatter and all-gather of messages that are added in compressed form: needs add()
 //   sync_ps     workers push messages to servers, which add them up, update, and answer with weights in fp32
@@ -33,9 +33,9 @@
 //   p = g + e;  send C(p);  e = p - D(C(p))
 //
 // A result has, per step and as a mean over workers: dense_bytes, of all gradients; message_bytes, what they are
-// compressed to; encode_seconds and decode_seconds, which include waits for the thread that computes them, on servers
-// for what they decode; and for each compressed tensor message_bytes.NAME and error.NAME, which is ||p - D(C(p))||^2 /
-// ||p||^2.
+// compressed to; encode_seconds and decode_seconds (servers add the time that they decode), which include waits for the
+// thread that computes them; and for each compressed tensor message_bytes.NAME and error.NAME, which is
+// ||p - D(C(p))||^2 / ||p||^2.
 //
 // The functions of C run on host memory beside the loop, one at a time for each rank (rg_op_run); they may allocate in
 // their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes

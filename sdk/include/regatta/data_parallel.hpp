@@ -93,8 +93,8 @@ public:
     co_await self().exchange(b);
     co_await comm.apply(b.range.first, b.gradients, b.step, role::worker);
   }
-  // [loop] Called in each step with deferred updates: makes `total`, this worker's comm::norm(), the one of all
-  // elements.
+  // [loop] Called in each step with deferred updates. Replaces `total`, this worker's comm::norm(), by the norm of all
+  // elements; here they are the same, because every worker applies the gradients of all elements.
   task<> sum_norms(rg_buffer) { co_return; }
 
   rg::comm& comm; // public: coroutine frames come from its pool

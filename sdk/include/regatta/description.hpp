@@ -26,15 +26,15 @@ inline std::int64_t elements(const shape& s) noexcept {
 
 // [main] The tensors and inputs of a model, numbered from 0 in the order in which they are added. Tensors are added in
 // the order in which their gradients become ready. Names and shapes are copied. All that tensors() and inputs() return
-// is valid until something is added or the description is destroyed. The functions that add throw rg::error
-// (RG_E_CONFIG) for a shape of more than RG_MAX_DIMS dimensions.
+// is valid until something is added or the description is destroyed. The functions that add return the number of what
+// they have added, and throw rg::error (RG_E_CONFIG) for a shape of more than RG_MAX_DIMS dimensions.
 class description {
 public:
   description() = default;
   description(const description&) = delete;
   description& operator=(const description&) = delete;
 
-  // Adds a dense tensor, not padded, compressible, with full weight decay and learning rate. Returns its number.
+  // Adds a dense tensor, not padded, compressible, with full weight decay and learning rate.
   std::uint32_t dense(std::string name, const shape& dims) { return add(RG_TENSOR_DENSE, std::move(name), dims); }
   // Adds a sparse table of `rows` rows of `row` elements, of which a batch touches at most `max_rows` rows.
   std::uint32_t table(std::string name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
@@ -47,7 +47,7 @@ public:
   // Returns a tensor, to change what the functions above set. Requires number < tensors().size().
   rg_tensor& tensor(std::uint32_t number) { return tensors_[number]; }
 
-  // Adds an input of fp32 numbers; `dims` is the shape of one sample. Returns its number.
+  // Adds an input of fp32 numbers; `dims` is the shape of one sample.
   std::uint32_t values(std::string name, const shape& dims) {
     return add_input(RG_INPUT_VALUES, RG_F32, std::move(name), dims, 0);
   }

@@ -36,7 +36,7 @@ inline float dot(const float* a, std::size_t a_step, const float* b, std::size_t
 
 } // namespace detail
 
-// [any] Returns whether the stored matrices lie within buffers of so many elements.
+// [any] Returns whether the stored matrices lie within buffers of `a`, `b` and `c` elements.
 inline bool fits(const rg_gemm& what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const bool a_across = what.flags & RG_GEMM_A, b_across = what.flags & RG_GEMM_B;
   return detail::holds(a, a_across ? what.k : what.m, a_across ? what.m : what.k, what.a_row) &&
@@ -53,7 +53,8 @@ inline std::uint64_t flops_of(const rg_gemm& what) {
   return 2 * what.m * what.n * what.k;
 }
 
-// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. The order of each sum depends on `what` alone.
+// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. The order of each sum depends on `what` alone. Requires
+// fits().
 inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) {
   const std::size_t m = what.m, n = what.n, k = what.k;
   const auto alpha = static_cast<float>(what.alpha), beta = static_cast<float>(what.beta);

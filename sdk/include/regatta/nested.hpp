@@ -100,8 +100,8 @@ public:
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
     if (regions && regions->add) check(regions->add(self_, region, address, bytes, &memory));
   }
-  // [loop] Registers memory of the outer transport's own, which transfers to the inner one may name from now on; it is
-  // not in the inner transport's memory. Returns its region. Valid until remove(), or until this object ends.
+  // [loop] Registers host memory of the outer transport's own with the inner one, whose transfers may name it from now
+  // on. Returns its region, which is valid until remove(), or until this object ends.
   rg_region add_own(void* address, std::uint64_t bytes) const {
     auto memory = make_versioned<rg_memory>();
     memory.place = RG_MEMORY_HOST;

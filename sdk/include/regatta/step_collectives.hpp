@@ -14,7 +14,8 @@ namespace rg {
 
 class step_collectives {
 public:
-  // `host`, which may be null, must outlive this object. Without the extension there is one worker.
+  // `host`, which may be null, must outlive this object. Without the extension workers() is 1, and the other functions
+  // do nothing.
   explicit step_collectives(const rg_host* host = nullptr) {
     const void* table = host && host->extension ? host->extension(host->context, RG_EXT_STEP_COLLECTIVES) : nullptr;
     if (table) table_ = copy_versioned(*static_cast<const rg_step_collectives*>(table));

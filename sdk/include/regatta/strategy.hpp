@@ -9,6 +9,7 @@
 //     // [any] whether ranks a and b ever exchange messages; without talks(), all do
 //     static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b);
 //     mine(rg::comm&, const parameters&);                              // [main] allocates, owns, sets buckets
+//     rg::comm& comm;                                                  // coroutine frames come from its pool
 //     void begin_step(std::uint64_t step);                             // optional
 //     void on_gradient(std::uint64_t step, std::uint32_t bucket);      // optional
 //     rg::task<> end_step(std::uint64_t step);

@@ -25,7 +25,8 @@ public:
     return trace_.text ? trace_.text(trace_.context, text.c_str()) : "";
   }
 
-  // Records a span. The texts are literals or come from text(). `track`, see rg_span.
+  // Records a span. Requires that on() has returned true. The texts are literals or come from text(). rg_span
+  // explains `track`.
   struct what {
     const char *name, *category;
     std::uint32_t track = 0;

@@ -22,7 +22,7 @@
 //     std::uint64_t now() noexcept;                           // [loop] with RG_CAP_VIRTUAL: virtual time in ns
 //     void cancel_operation(std::uint64_t cookie);            // [loop] regatta.cancel/1
 //     std::span<const rg_counter> own_counters();             // [loop] regatta.counters/1; valid until the next call
-//     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
+//     // [loop] regatta.regions/1: each of allocate and add is optional, and remove is required with either
 //     void* allocate(rg_region region, std::uint64_t bytes, const rg_memory& memory);
 //     void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
 //     void remove(rg_region region) noexcept;
@@ -33,7 +33,8 @@
 //     rg_status get(const rg_one_sided_transfer& t);          // [loop] as put
 //     // regatta.collectives/1: all three or none of them
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] returns the group
-//     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept; // [any]
+//     // [any]
+//     bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept;
 //     rg_status begin(const rg_collective& c);                // [loop]
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] another extension, by id, or null

@@ -71,14 +71,15 @@ enum { RG_DEBUG_NONE = 0, RG_DEBUG_SYNC = 1 };
 
 typedef struct rg_model_setup {
   uint32_t struct_size;
-  uint32_t purpose;   /* RG_PURPOSE_* */
-  uint32_t precision; /* the rg_type that the model computes in; weights and gradients in memory are RG_F32 */
-  uint32_t memory;    /* RG_MEMORY_*: where the model runs */
-  int32_t device;     /* index of the device, if `memory` is a device's */
-  uint32_t threads;   /* compute threads that the model may use, including the thread that calls it */
-  uint64_t batch;     /* samples in each call of step() and evaluate() */
-  uint32_t kernels;   /* RG_KERNELS_* */
-  uint32_t debug;     /* RG_DEBUG_*; a model that runs in host memory may ignore it */
+  uint32_t purpose; /* RG_PURPOSE_* */
+  /* The rg_type that the model computes in, or RG_TF32 (ext/device.h). Weights and gradients in memory are RG_F32. */
+  uint32_t precision;
+  uint32_t memory;  /* RG_MEMORY_*: where the model runs */
+  int32_t device;   /* index of the device, if `memory` is a device's */
+  uint32_t threads; /* compute threads that the model may use, including the thread that calls it */
+  uint64_t batch;   /* samples in each call of step() and evaluate() */
+  uint32_t kernels; /* RG_KERNELS_* */
+  uint32_t debug;   /* RG_DEBUG_*; a model that runs in host memory may ignore it */
   /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
    * kernels. Empty: kernels() returned null there. Null: autotune now. */
   const char* kernel_choices;
@@ -110,8 +111,8 @@ typedef struct rg_model_info {
   double flops_per_sample; /* of forward and backward pass, by the direct algorithm (no Winograd, no FFT); 0: unknown */
   uint32_t count_kinds;    /* number of counts of count(), e.g. tokens, masked words; at most RG_MAX_COUNTS */
   uint32_t flags;          /* RG_MODEL_* */
-  /* 1 + the index of the input whose values are the tokens of a sample, by which throughput is counted; the value 0
-   * there is padding and is not counted. 0: there is no such input. */
+  /* 1 + the index of the input (RG_INPUT_INDEX, RG_I32 or RG_I64) whose values are the tokens of a sample, by which
+   * throughput is counted; the value 0 there is padding and is not counted. 0: there is no such input. */
   uint32_t tokens_input;
 } rg_model_info;
 
@@ -120,7 +121,7 @@ typedef struct rg_model_info {
 /* The rows of a sparse table that a batch touches: `count` row numbers, each once, ascending. */
 typedef struct rg_rows {
   uint32_t struct_size;
-  uint32_t tensor;
+  uint32_t tensor; /* index into rg_model_info.tensors */
   const uint64_t* rows;
   uint64_t count;
 } rg_rows;
@@ -132,7 +133,7 @@ typedef struct rg_rows {
  * `gradients` only afterwards. */
 typedef struct rg_table_rows {
   uint32_t struct_size;
-  uint32_t tensor;
+  uint32_t tensor;      /* index into rg_model_info.tensors */
   const uint64_t* rows; /* [count]: row numbers */
   uint64_t count;
   const void* weights; /* [count, row] of rg_tensor.type, as the gradients */
@@ -167,8 +168,9 @@ typedef struct rg_batch {
   uint64_t samples;          /* rg_model_setup.batch */
   uint64_t valid;            /* evaluation: only the first `valid` samples count; training: equal to `samples` */
   uint64_t step;             /* number of the step, from 0 */
-  uint64_t first_sample;     /* index of this batch's sample 0 within the global batch */
-  uint64_t global_samples;   /* samples of the step, over all workers and micro-batches: the divisor of the loss */
+  /* Index of this batch's sample 0 within the global batch; in evaluation, within the data. */
+  uint64_t first_sample;
+  uint64_t global_samples; /* samples of the step, over all workers and micro-batches: the divisor of the loss */
   /* Of the run. Random numbers must depend on nothing but (seed, step, first_sample + index in the batch, layer). */
   uint64_t seed;
   uint32_t flags; /* RG_BATCH_* */
@@ -276,7 +278,8 @@ typedef struct rg_executor {
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */
-  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; else null. As rg_component.id. */
+  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; a name as rg_component.id is.
+   * Else null. */
   const char* device;
 } rg_executor;
 

@@ -73,12 +73,14 @@ enum { RG_OP_ADD = 1 }; /* RECV, SCATTER_ROWS: add to the target (RG_F32; RECV a
 
 /* ------------------------------------------------------------------------------------------ transfers, collectives */
 
-/* SEND sends `buffer` to `peer`; RECV receives into it. Elements of any type. `peer` may be this rank itself. */
+/* SEND sends `buffer` to `peer`; RECV receives into it. Elements of any type. `peer` may be this rank itself;
+ * the buffers of both operations are then in the same memory (host or device). */
 typedef struct rg_op_transfer {
   rg_op op;
   uint32_t peer, lane;
   rg_buffer buffer;
-  uint32_t wire;  /* of an RG_F32 buffer: the wire type (RG_F16, RG_BF16); 0: the same type as in memory */
+  /* Of an RG_F32 buffer: the wire type (RG_F16, RG_BF16), equal in a send and its receive; 0: the type in memory. */
+  uint32_t wire;
   uint32_t flags; /* RECV: RG_OP_ADD */
 } rg_op_transfer;
 
@@ -125,7 +127,7 @@ typedef struct rg_op_fill {
   double value;
 } rg_op_fill;
 
-/* target = source, both of the same type, which may be any */
+/* target = source, both of the same type, which may be any; they do not overlap */
 typedef struct rg_op_copy {
   rg_op op;
   rg_buffer target, source;
@@ -172,7 +174,8 @@ typedef struct rg_op_convert {
 /* These two compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of `source`, at
  * most 2^31 - 1 elements, to `index`, and their values to `values`, which has the same count as `index`.
  *
- * TOP_K takes the values.count elements with the largest magnitude, of equal ones the first; NaN is the largest. */
+ * TOP_K takes the values.count elements with the largest magnitude, of equal ones the first; NaN is the largest.
+ * Requires at least as many elements in `source`. */
 typedef struct rg_op_top_k {
   rg_op op;
   rg_buffer source, values, index;
@@ -227,12 +230,12 @@ typedef struct rg_run {
 } rg_run;
 
 /* Calls function(context, run), which uses the buffers, of any type, and `context` only. An error that it returns ends
- * the operation; rg_host.fail() takes the text.
+ * the run, with the text of rg_host.fail().
  *  - Buffers in host memory: the engine calls it on a thread of this rank, one function at a time in the order of
  *    submit(), while the loop goes on. Under a virtual clock it is called when the declared time is over: bytes at
  *    10 GB/s or flops at 10 GFLOP/s, whichever is longer.
- *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The function
- *    enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
+ *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The
+ *    function enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
  * In simulations with ghosts the function is not called. */
 typedef struct rg_op_run {
   rg_op op;
@@ -248,9 +251,9 @@ typedef struct rg_op_run {
 /* --------------------------------------------------------------------------------------------------- the optimizer */
 
 /* Updates elements [first, first + gradient.count) of the arena, which this rank owns in `role`. `gradient` is their
- * gradient, in a synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the
- * operation only adds the gradient to the norm; the update follows in RG_OP_COMMIT, until which `gradient` must not
- * change. */
+ * gradient, where the arena is (host or device), in a synchronous strategy summed over all workers. If updates are
+ * deferred (RG_HOST_DEFERRED), the operation only adds the gradient to the norm; the update follows in RG_OP_COMMIT,
+ * until which `gradient` must not change. */
 typedef struct rg_op_apply {
   rg_op op;
   uint32_t role; /* RG_ROLE_* */
@@ -260,7 +263,7 @@ typedef struct rg_op_apply {
 } rg_op_apply;
 
 /* target (2 x RG_F64) = {number of non-finite elements, sum of squares of the finite ones} of the gradients, of arena
- * and rows, that this rank applied in `role` since the last commit. */
+ * and rows, that this rank applied in `role` since the last commit. `target` is where the arena is. */
 typedef struct rg_op_norm {
   rg_op op;
   uint32_t role;
@@ -273,7 +276,7 @@ typedef struct rg_op_commit {
   rg_op op;
   uint32_t role;
   uint64_t step;
-  rg_buffer total; /* 2 x RG_F64: the sum of the results of RG_OP_NORM over all owners */
+  rg_buffer total; /* 2 x RG_F64, where the arena is: the sum of the results of RG_OP_NORM over all owners */
 } rg_op_commit;
 
 /* ------------------------------------------------------------------------------------------ rows of sparse tables */
@@ -282,9 +285,9 @@ typedef struct rg_op_commit {
  * (own_rows). `rows` (RG_I64) are n row numbers, each once, all held by this rank; values are RG_F32 [n, row]. A row is
  * initialised by the model's init when it is first needed. All buffers are in host memory. */
 
-/* READ, all rows of a step into their table's window, where the strategy itself does not read these weights: if the
- * model can read rows in place (RG_MODEL_ROWS_IN_PLACE), it gets their addresses and nothing is copied. The rows must
- * not change until the model has ended its step. */
+/* Flag of RG_OP_ROWS_READ: the operation reads all rows of a step into the table's window, and the strategy itself does
+ * not read the window. If the model can read rows in place (RG_MODEL_ROWS_IN_PLACE), it then gets the addresses of the
+ * rows, and nothing is copied. The rows must not change until the model has ended its step. */
 enum { RG_ROWS_FOR_MODEL = 1 };
 
 /* target = the rows' weights */

@@ -41,7 +41,7 @@ enum {
   /* Exchanges the rows of sparse tables. Without this flag, models with sparse tables are refused. */
   RG_PLAN_ROWS = 16,
   /* Applies the momentum itself: rg_strategy_host.momentum is the optimizer's coefficient, and the engine's updates are
-   * plain SGD. */
+   * plain SGD. Experiments with an optimizer other than `sgd`, and `momentum` without Nesterov, are refused. */
   RG_PLAN_MOMENTUM = 32,
   /* Sends messages that are shorter than their receives, e.g. an empty one as a goodbye. Not needed if it does so for
    * the rows of sparse tables only. */
@@ -61,8 +61,8 @@ enum {
    * sum itself, rounded as fp32. */
   RG_PLAN_LOSSY = 2048,
   /* Training can go on from a checkpoint between two steps: it needs each worker's weights, the optimizer's state and
-   * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Without this flag a run with
-   * the strategy writes no checkpoints. */
+   * what save() writes, and then gives the weights of an uninterrupted run, to the bit. Engines of 1.0 write no
+   * checkpoints; `regatta check` tests the promise. */
   RG_PLAN_RESUMES = 4096,
   /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run; in
    * engines of 1.0 it does so with the flag, too. */
@@ -72,10 +72,11 @@ enum {
   RG_PLAN_ROW_MAJOR = 16384
 };
 
-/* Which ranks behave alike, so that a simulation may compute one of them for all. A renaming of ranks leaves the run as
- * it is if between renamed ranks, on each lane, as many messages go in every step as between the ranks themselves, with
- * the same lengths up to the rounding of part_of() (chunks of 16 elements). Models with sparse tables, stragglers and
- * unequal links are left out of account. */
+/* Which ranks behave alike, so that a simulation may compute one of them for all. Engines of 1.0 compute all ranks;
+ * `regatta check` tests the promise. A renaming of ranks leaves the run as it is if between renamed ranks, on each
+ * lane, as many messages go in every step as between the ranks themselves, with the same lengths up to the rounding of
+ * part_of() (chunks of 16 elements). Models with sparse tables, stragglers and unequal links are left out of account.
+ */
 enum {
   RG_SYMMETRY_NONE = 0,
   RG_SYMMETRY_CLASSES = 1,  /* any two workers may change places, and any two servers; co-located ones as a pair */

@@ -77,7 +77,8 @@ typedef struct rg_transfer {
   uint32_t wire;   /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
 } rg_transfer;
 
-/* Traffic on the medium since create(), including headers and all other overhead. */
+/* Messages since create() and their bytes: payloads and the headers that the transport adds itself. Its handshake, and
+ * the headers of the layers below it, such as TCP's, are not counted. */
 typedef struct rg_counters {
   uint32_t struct_size;
   uint64_t bytes_sent, bytes_received;
@@ -101,7 +102,8 @@ typedef struct rg_counters {
  *    transport violates this, the engine ends the run with an error that names the transport.
  *  - If a peer is lost, the operations with it complete with RG_E_PEER, and later ones are refused with RG_E_PEER.
  *    Operations with other peers go on.
- *  - The transport works only inside poll(), except on the threads that own_threads declares. */
+ *  - Operations progress only while the engine calls one of these functions, and on the threads that own_threads
+ *    declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
   /* [main] [required] Creates an instance. The engine also creates instances only to call caps(), without listen. The
@@ -139,8 +141,8 @@ typedef struct rg_transport {
    * can no longer access its memory. Later sends to it and receives from it are refused with an error. */
   rg_status (*cancel)(void* self, uint32_t peer);
   /* [main] [required] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is
-   * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Peers that are lost are not
-   * waited for, and are no error. Only destroy() follows. */
+   * outstanding. Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Peers that were lost before
+   * are not waited for, and are no error. Only destroy() follows. */
   rg_status (*close)(void* self, uint64_t timeout_ns);
   /* [loop] [required] Writes the traffic since create() to `*out`. */
   rg_status (*counters)(void* self, rg_counters* out);

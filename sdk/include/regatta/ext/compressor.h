@@ -26,7 +26,7 @@ typedef struct rg_compressor {
   uint32_t struct_size;
   uint32_t promise; /* RG_COMPRESSION_* */
   /* [any] Creates and destroys a compressor; `values` are the parameters of the strategy. It has no state that changes
-   * its results: the next four functions depend on their arguments alone. */
+   * its results: the functions below depend on their arguments alone. One function of an instance runs at a time. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
   void (*destroy)(void* self);
   /* [any] Returns the length in bytes of every message of n elements, n at least 1. */

@@ -18,10 +18,10 @@ extern "C" {
 typedef struct rg_exchange {
   uint32_t struct_size;
   void* context;
-  /* [main] Within connect() and the transport's further functions in [main], not within create() or caps(). Sends
-   * `mine` to all `members`, ranks in ascending order with this one among them, and writes to parts[k] the bytes of
-   * members[k]; they are valid until the next call. Blocks until all members have called it, which call it for the same
-   * groups in the same order. No bytes make it a barrier of the group. At most 4096 bytes a member. Fails with
+  /* [main] Within connect() and later functions of the transport in [main], not within create(), caps() or listen().
+   * Sends `mine` to all `members`, ranks in ascending order with this one among them, and writes to parts[k] the bytes
+   * of members[k]; they are valid until the next call. Blocks until all members have called it, which call it for the
+   * same groups in the same order. No bytes make it a barrier of the group. At most 4096 bytes a member. Fails with
    * RG_E_OPERATION for wrong members or too many bytes, and with RG_E_PEER if the run ends meanwhile. */
   rg_status (*all_gather)(void* context, const uint32_t* members, uint32_t count, const rg_blob* mine, rg_blob* parts);
 } rg_exchange;
