@@ -19,9 +19,6 @@ batches::batches(session& s)
   if (counted_ && !s.model().functions().count)
     throw failure(exit_code::plugin,
                   fmt::format("model {} has {} kinds of counts, but no count()", s.job.config.model.id, kinds));
-  if (kinds > RG_MAX_COUNTS)
-    throw failure(exit_code::plugin,
-                  fmt::format("model {} counts {} kinds, more than {}", s.job.config.model.id, kinds, RG_MAX_COUNTS));
   const std::uint64_t turns = s.device() && !constant_ ? 3 : 1;
   slots_.resize((whole_ ? turns : 1) + summed_);
   for (slot& one : slots_) {
@@ -33,10 +30,6 @@ batches::batches(session& s)
   const std::uint32_t tokens = s.model().info().tokens_input;
   if (s.job.config.train.batch_unit == "tokens" && tokens > 0) {
     tokens_input_ = tokens - 1;
-    if (tokens > s.model().inputs().size() || s.model().inputs()[tokens_input_].kind != RG_INPUT_INDEX)
-      throw failure(exit_code::plugin,
-                    fmt::format("model {}: its input of tokens (tokens_input = {}) is no input of indices",
-                                s.job.config.model.id, tokens));
     const rg_input& in = s.model().inputs()[tokens_input_];
     token_positions_ = samples_;
     for (std::uint32_t d = 0; d < in.ndim; ++d) token_positions_ *= static_cast<std::uint64_t>(in.shape[d]);

@@ -162,6 +162,12 @@ model_description validated(const rg_model_info& info, const std::string& what) 
                       inputs_of(info.inputs, info.input_count, p)};
   p.has_text(info.unit, "unit");
   p.has_text(info.layout, "layout");
+  const auto holds_tokens = [](const rg_input& in) {
+    return in.kind == RG_INPUT_INDEX && (in.type == RG_I32 || in.type == RG_I64);
+  };
+  if (info.tokens_input > d.inputs.size() || (info.tokens_input && !holds_tokens(d.inputs[info.tokens_input - 1])))
+    p.wrong("tokens_input is {}: set it to 1 + the index of an input that is RG_INPUT_INDEX of type RG_I32 or RG_I64",
+            info.tokens_input);
   if (info.count_kinds > RG_MAX_COUNTS) p.wrong("count_kinds is {}, {} is the most", info.count_kinds, RG_MAX_COUNTS);
   if (info.metric_sums > most_tensors) p.wrong("metric_sums is {}, {} is the most", info.metric_sums, most_tensors);
   if (!(info.flops_per_sample >= 0 && std::isfinite(info.flops_per_sample)))

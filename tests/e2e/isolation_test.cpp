@@ -49,6 +49,9 @@ const std::map<std::string, std::string> wrong_models = {
     {"input name twice", "model liar: input 1 (x): name is that of another input"},
     {"input ndim", "model liar: input 0 (x): ndim is 99, 8 is the most"},
     {"input shape", "model liar: input 0 (x): shape[0] is 0"},
+    {"tokens index", "model liar: tokens_input is 2: set it to 1 + the index of an input"},
+    {"tokens kind", "model liar: tokens_input is 1: set it to 1 + the index of an input"},
+    {"tokens type", "model liar: tokens_input is 1: set it to 1 + the index of an input"},
     {"unit null", "model liar: unit is null"},
     {"layout null", "model liar: layout is null"},
 };

@@ -107,6 +107,13 @@ rg_status describe(void* self, rg_model_info* info) {
   info->inputs = m.inputs;
   info->input_count = x == "input name twice" ? 2 : 1;
   info->unit = x == "unit null" || several ? nullptr : "samples";
+  if (x == "tokens index") info->tokens_input = 2;
+  if (x == "tokens kind") info->tokens_input = 1;
+  if (x == "tokens type") {
+    info->tokens_input = 1;
+    m.inputs[0].kind = RG_INPUT_INDEX;
+    m.inputs[0].type = RG_U8;
+  }
   info->layout = x == "layout null" ? nullptr : "canonical";
   return RG_OK;
 }

@@ -83,9 +83,9 @@ enum {
 };
 
 /* One parameter of a component, which a user sets under [model], [transport] or [strategy]. `name` must be neither
- * "plugin" nor the id of a component of the same kind, and matches [a-z][a-z0-9_]*, at most 64 characters. `min` and
- * `max` bound a number, or each element of an array, inclusively; an infinity leaves one side open. If both are NaN or
- * both are 0, the parameter has no bounds. The engine refuses a plugin whose default is not allowed. */
+ * "plugin" nor the id of its own component, and matches [a-z][a-z0-9_]*, at most 64 characters. `min` and `max` bound a
+ * number, or each element of an array, inclusively; an infinity leaves one side open. If both are NaN or both are 0, the
+ * parameter has no bounds. The engine refuses a plugin whose default is not allowed. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;

@@ -257,9 +257,9 @@ typedef struct rg_strategy {
   /* [loop] [optional: as save] On every rank, at most once, after create() and before any other call, with weights and
    * optimizer state in place. The first step is then `step`, also for servers. */
   rg_status (*load)(void* self, uint64_t step, const rg_state* from);
-  /* [loop] [optional: the strategy is not told; required with RG_PLAN_SURVIVES] Another rank is gone; called once for
-   * it, in any state. Its outstanding operations have been reported before, with RG_E_PEER, and later ones with it end
-   * so. Surviving ranks hear of several deaths in any order. Engines of 1.0 end the run and do not call it. */
+  /* [loop] [optional: the strategy is not told, and RG_PLAN_SURVIVES has no effect] Another rank is gone; called once
+   * for it, in any state. Its outstanding operations have been reported before, with RG_E_PEER, and later ones with it
+   * end so. Surviving ranks hear of several deaths in any order. Engines of 1.0 end the run and do not call it. */
   rg_status (*left)(void* self, uint32_t rank);
 } rg_strategy;
 
