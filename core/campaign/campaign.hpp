@@ -9,7 +9,7 @@
 #include "campaign/plugin_facts.hpp"
 #include "campaign/plugin_files.hpp"
 #include "campaign/progress.hpp"
-#include "campaign/records.hpp"
+#include "measure/campaign_records.hpp"
 #include "experiment/experiment.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"

@@ -20,10 +20,10 @@
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
 #include "machine/host.hpp"
-#include "measure/case_entry.hpp"
 #include "registry/run_in_child.hpp"
 #include "registry/transport_host.hpp"
 #include "report/context.hpp"
+#include "results/case_entry.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -7,7 +7,6 @@
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"
 #include "campaign/prepare.hpp"
-#include "campaign/records.hpp"
 #include "cli/data.hpp"
 #include "cli/devices.hpp"
 #include "cli/dry_run.hpp"
@@ -18,7 +17,7 @@
 #include "cli/preflight.hpp"
 #include "cli/rank_logs.hpp"
 #include "cli/standard_output.hpp"
-#include "measure/case_entry.hpp"
+#include "measure/campaign_records.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -26,6 +25,8 @@
 #include "report/render.hpp"
 #include "report/result_checks.hpp"
 #include "report/result_folder.hpp"
+#include "results/case_entry.hpp"
+#include "results/result_document.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -127,8 +128,8 @@ void add_resolved(result_folder& folder, const experiment& e) {
 
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
-void begin_or_resume(result_folder& folder, campaign_records& records, const json& context, const experiment& e,
-                     screen& s) {
+void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
+                     const experiment& e, screen& s) {
   const auto refuse = [&](const std::string& why) {
     throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
                                                 folder.records().string(), why));
@@ -136,6 +137,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, const jso
   std::size_t read = 0;
   for (const std::string& damage : folder.read([&](json&& record) {
          records.add(record);
+         results.update(record);
          ++read;
        }))
     s.say("warning: " + damage);
@@ -191,8 +193,9 @@ int run_verb(const run_options& o) {
   context["data"] = fingerprints_of_data(e);
   result_folder folder(o.out.empty() ? default_folder(e.name) : fs::path(o.out), o.resume);
   campaign_records records(e);
+  result_document results(e, records);
   screen s(o.progress);
-  begin_or_resume(folder, records, context, e, s);
+  begin_or_resume(folder, records, results, context, e, s);
 
   // The notices, which come first in `warnings`, were printed above.
   for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);
@@ -217,7 +220,8 @@ int run_verb(const run_options& o) {
   hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
   hooks.record = [&](const json& record) {
     folder.append(record);
-    folder.set_result(records.document());
+    results.update(record);
+    folder.set_result(results.document());
     write();
     if (record.at("kind") == "failure")
       s.say(fmt::format("case {} {}: {}", record.at("index").get<std::size_t>() + 1,
@@ -226,7 +230,7 @@ int run_verb(const run_options& o) {
   campaign all(answers, e, files, records, std::move(hooks));
   const bool finished = all.run();
 
-  const json document = records.document();
+  const json document = results.document();
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table
@@ -238,14 +242,14 @@ int run_verb(const run_options& o) {
     wrong = static_cast<int>(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
-    if (const json& entry = records.entry(i); !entry.is_null())
+    if (const json& entry = results.entry(i); !entry.is_null())
       if (const auto missed = missed_target(entry, e.cases[i].measure.target)) {
         s.say("wrong: " + *missed);
         wrong = static_cast<int>(exit_code::wrong);
       }
   if (!unwritten.empty()) s.say(unwritten + "; results are missing on the disk");
   if (!finished) {
-    s.say(fmt::format("interrupted: {} of {} case{} finished; go on with --out {} --resume", records.finished_cases(),
+    s.say(fmt::format("interrupted: {} of {} case{} finished; go on with --out {} --resume", results.finished_cases(),
                       e.cases.size(), e.cases.size() == 1 ? "" : "s", folder.path().string()));
     return static_cast<int>(exit_code::interrupted);
   }
@@ -256,8 +260,8 @@ int run_verb(const run_options& o) {
   if (all.worst_exit_code() && all.worst_exit_code() != static_cast<int>(exit_code::skipped))
     return all.worst_exit_code();
   if (!unwritten.empty()) return static_cast<int>(exit_code::run);
-  const auto& results = document.at("results");
-  const bool none_ran = !results.empty() && std::all_of(results.begin(), results.end(),
+  const auto& entries = document.at("results");
+  const bool none_ran = !entries.empty() && std::all_of(entries.begin(), entries.end(),
                                                         [](const json& r) { return r.at("status") == "skipped"; });
   return none_ran ? static_cast<int>(exit_code::skipped) : 0;
 }

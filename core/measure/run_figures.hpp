@@ -100,6 +100,12 @@ struct run_figures {
   std::vector<std::string> warnings;                          // of all ranks, each text once
 };
 
+// One repeat of a case: its run, and the runs of the same repeat that it is compared with (std::nullopt: not run).
+struct repeat_figures {
+  run_figures run;
+  std::optional<run_figures> baseline, contention;
+};
+
 // [any] Computes the figures. `records` are those of all ranks of one run, in any order. Throws failure (run) if there
 // is no worker or no timed step, if workers have different numbers of steps, or if no step ended within the region.
 run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous);

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
 #include "report/rounded.hpp"

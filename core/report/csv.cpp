@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/entry_members.hpp"
+#include "results/entry_members.hpp"
 #include "report/render.hpp"
 
 namespace regatta {

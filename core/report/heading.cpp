@@ -9,7 +9,6 @@
 
 #include "base/text.hpp"
 #include "machine/core_independence.hpp"
-#include "measure/case_entry.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 #include "report/quantity.hpp"
 #include "report/render.hpp"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {

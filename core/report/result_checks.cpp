@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {

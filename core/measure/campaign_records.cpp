@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "campaign/records.hpp"
+#include "measure/campaign_records.hpp"
 
 #include "base/json_members.hpp"
-#include "measure/case_entry.hpp"
 #include "measure/rank_record.hpp"
 
 #include <algorithm>
@@ -96,7 +95,6 @@ void campaign_records::add(const json& record) {
     case_state& c = case_of(record);
     c.facts = facts;
     c.failure = record;
-    if (!c.complete) summarise(record.at("index"));
   } else if (kind == "kernels") {
     kernel_choices_[member<std::string>(record, "key")] = member<std::string>(record, "kernel_choices");
   } else {
@@ -135,7 +133,6 @@ void campaign_records::add_run(const json& record) {
     c.repeats[repeat_number] = std::move(repeat);
     c.facts = std::move(facts);
     c.failure = nullptr; // a failure before this run no longer counts
-    if (!c.complete) summarise(index);
   } else {
     compared_[number] = std::move(figures);
   }
@@ -144,43 +141,19 @@ void campaign_records::add_run(const json& record) {
 }
 
 bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
-  return cases_.at(index).complete || cases_.at(index).repeats.count(repeat) != 0;
+  const case_state& c = cases_.at(index);
+  return c.repeats.count(repeat) != 0 || c.released.count(repeat) != 0;
+}
+
+void campaign_records::release(std::size_t index) {
+  case_state& c = cases_.at(index);
+  for (const auto& [number, figures] : c.repeats) c.released.insert(number);
+  c.repeats.clear();
 }
 
 std::optional<std::string> campaign_records::kernel_choices(const std::string& key) const {
   const auto found = kernel_choices_.find(key);
   return found == kernel_choices_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::size_t campaign_records::finished_cases() const {
-  return static_cast<std::size_t>(
-      std::count_if(cases_.begin(), cases_.end(), [](const case_state& c) { return c.complete; }));
-}
-
-void campaign_records::summarise(std::size_t index) {
-  case_state& c = cases_.at(index);
-  const case_config& config = experiment_.cases.at(index);
-  std::vector<repeat_figures> repeats;
-  for (const auto& [number, figures] : c.repeats) repeats.push_back(figures);
-  std::string status = "ok", error;
-  if (!c.failure.is_null()) {
-    status = c.failure.at("status");
-    error = c.failure.at("error");
-  } else if (repeats.size() < static_cast<std::size_t>(config.measure.repeats)) {
-    status = "partial";
-    error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
-  }
-  c.entry = case_entry(config, c.facts, status, error, repeats);
-  if (c.failure.is_object() && c.failure.contains("dump")) c.entry["dump"] = c.failure["dump"];
-  c.complete = status == "ok";
-  if (c.complete) c.repeats.clear();
-}
-
-json campaign_records::document() const {
-  json results = json::array();
-  for (const case_state& c : cases_)
-    if (!c.entry.is_null()) results.push_back(c.entry);
-  return {{"schema", "regatta.result/1"}, {"context", context_}, {"results", std::move(results)}};
 }
 
 } // namespace regatta

@@ -21,7 +21,6 @@
 // the middle samples/s in the same way.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,11 +29,6 @@
 #include "measure/run_figures.hpp"
 
 namespace regatta {
-
-struct repeat_figures {
-  run_figures run;
-  std::optional<run_figures> baseline, contention; // of the same repeat; std::nullopt: not run
-};
 
 // [any] Sets the members of a case's entry that compare it with its baseline: "baseline_samples_per_second", "speedup",
 // "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a baseline.

@@ -11,7 +11,7 @@
 
 #include "experiment/experiment.hpp"
 #include "measure/case_facts.hpp"
-#include "measure/efficiency.hpp"
+#include "results/efficiency.hpp"
 
 namespace regatta {
 

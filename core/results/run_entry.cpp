@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/run_entry.hpp"
+#include "results/run_entry.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of a campaign, and its results, which depend only on the records. Each record has a "kind":
+// The records of a campaign: which runs have ended, and their figures. Its results depend only on them
+// (results/result_document.hpp). Each record has a "kind":
 //
 //   campaign   the first record: {"context"}
 //   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
@@ -14,11 +15,12 @@
 
 #include "experiment/experiment.hpp"
 #include "measure/case_facts.hpp"
-#include "measure/efficiency.hpp"
+#include "measure/run_figures.hpp"
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,25 +61,22 @@ public:
   bool has(std::size_t index, std::uint64_t repeat) const;                 // a record of the case's run
   std::optional<std::string> kernel_choices(const std::string& key) const; // kernels in a record; nullopt: none
   std::map<std::string, std::string> plugins() const { return sums_; }     // of all runs: SHA-256 by path
-  std::size_t finished_cases() const;                                      // those with all repeats
 
-  // Returns the entry of a case in result.json, valid until the next add(); null: it has no record yet.
-  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; }
-  // Returns result.json: schema, context, and the entries of all cases that have one, in the order of the cases. A case
-  // that lacks some repeats has the status "partial".
-  nlohmann::json document() const;
-
-private:
+  // What the records say of one case.
   struct case_state {
     case_facts facts;
-    std::map<std::uint64_t, repeat_figures> repeats; // freed once the case is complete: they hold every step
-    bool complete = false;
-    nlohmann::json failure; // null: no failure since its last run
-    nlohmann::json entry;   // null: no record yet
+    std::map<std::uint64_t, repeat_figures> repeats; // by their numbers, counted from 0
+    nlohmann::json failure;                          // the record of a failure since its last run; null: none
+    std::set<std::uint64_t> released;                // repeats whose figures were freed
   };
+  // Valid as long as this object.
+  const case_state& of_case(std::size_t index) const { return cases_.at(index); }
+  // Frees the figures of a case's repeats, which hold every step; has() still returns true for them.
+  void release(std::size_t index);
+
+private:
   case_state& case_of(const nlohmann::json& record);
   void add_run(const nlohmann::json& record);
-  void summarise(std::size_t index);
 
   const experiment& experiment_;
   nlohmann::json context_;

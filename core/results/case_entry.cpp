@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/case_entry.hpp"
+#include "results/case_entry.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/efficiency.hpp"
-#include "measure/entry_members.hpp"
-#include "measure/run_entry.hpp"
 #include "measure/statistics.hpp"
+#include "results/efficiency.hpp"
+#include "results/entry_members.hpp"
+#include "results/run_entry.hpp"
 
 namespace regatta {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/efficiency.hpp"
+#include "results/efficiency.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "measure/run_entry.hpp"
 #include "measure/statistics.hpp"
+#include "results/run_entry.hpp"
 
 namespace regatta {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/case_entry.hpp"
+#include "results/case_entry.hpp"
 
 namespace regatta {
 namespace {

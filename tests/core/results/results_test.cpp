@@ -10,7 +10,7 @@
 #include "config/report_values.hpp"
 #include "json.hpp"
 #include "machine/host.hpp"
-#include "measure/case_entry.hpp"
+#include "results/case_entry.hpp"
 #include "recompute.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"

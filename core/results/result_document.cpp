@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/result_document.hpp"
+
+#include "results/case_entry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace regatta {
+
+using nlohmann::json;
+
+result_document::result_document(const experiment& e, campaign_records& records)
+    : experiment_(e), records_(records), cases_(e.cases.size()) {}
+
+void result_document::update(const json& record) {
+  // Other records are the context, chosen kernels, baselines and contention controls, which wait for their case.
+  if (record.at("kind") != "failure" && record.value("role", "") != "case") return;
+  const auto index = record.at("index").get<std::size_t>();
+  case_result& result = cases_.at(index);
+  const campaign_records::case_state& c = records_.of_case(index);
+  if (result.complete) return;
+  const case_config& config = experiment_.cases.at(index);
+  std::vector<repeat_figures> repeats;
+  for (const auto& [number, figures] : c.repeats) repeats.push_back(figures);
+  std::string status = "ok", error;
+  if (!c.failure.is_null()) {
+    status = c.failure.at("status");
+    error = c.failure.at("error");
+  } else if (repeats.size() < static_cast<std::size_t>(config.measure.repeats)) {
+    status = "partial";
+    error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
+  }
+  result.entry = case_entry(config, c.facts, status, error, repeats);
+  if (c.failure.is_object() && c.failure.contains("dump")) result.entry["dump"] = c.failure["dump"];
+  result.complete = status == "ok";
+  if (result.complete) records_.release(index);
+}
+
+std::size_t result_document::finished_cases() const {
+  return static_cast<std::size_t>(
+      std::count_if(cases_.begin(), cases_.end(), [](const case_result& c) { return c.complete; }));
+}
+
+json result_document::document() const {
+  json results = json::array();
+  for (const case_result& c : cases_)
+    if (!c.entry.is_null()) results.push_back(c.entry);
+  return {{"schema", "regatta.result/1"}, {"context", records_.context()}, {"results", std::move(results)}};
+}
+
+} // namespace regatta

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The results of a campaign, computed from its records: result.json, schema regatta.result/1.
+#pragma once
+
+#include "measure/campaign_records.hpp"
+
+#include <cstddef>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+class result_document {
+public:
+  // Both arguments must outlive this object, and the experiment must not change.
+  result_document(const experiment& e, campaign_records& records);
+
+  // Computes the entry of the case that `record` belongs to again. Requires that `record` was added to the records.
+  // Frees the figures of a case that has all of its repeats.
+  void update(const nlohmann::json& record);
+
+  // Returns the entry of a case, valid until the next update(); null: it has no record yet.
+  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; }
+  std::size_t finished_cases() const; // those with all repeats
+  // Returns result.json: schema, context, and the entries of all cases that have one, in the order of the cases. A case
+  // that lacks some repeats has the status "partial".
+  nlohmann::json document() const;
+
+private:
+  struct case_result {
+    nlohmann::json entry;
+    bool complete = false;
+  };
+
+  const experiment& experiment_;
+  campaign_records& records_;
+  std::vector<case_result> cases_;
+};
+
+} // namespace regatta
