@@ -44,7 +44,7 @@ public:
   // Connects with all peers of `world` and returns them in any order; then stops listening, so call it once. `blobs`
   // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER if a
   // peer's blob is wrong, if a lower rank breaks off the handshake, and, naming the missing ranks, after `timeout_ns`
-  // nanoseconds (at most a day). A higher rank that breaks off is only noticed then, because it may connect again.
+  // nanoseconds (at most a day). A higher rank that breaks off is only noticed then: a stranger could do the same.
   // Throws RG_E_OPERATION if there are no random numbers or a socket cannot be made, and the status of the host if it
   // cannot compute a MAC.
   std::vector<connected_peer> connect(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
