@@ -52,8 +52,8 @@ public:
   // other repeats do not run. Call it once.
   bool run();
 
-  // Returns the worst exit code of all failures and of cases that this machine cannot run (77); 0: none, or only cases
-  // that a sweep skips because of a failure (usage).
+  // Returns the worst exit code (worse_exit_code()) of all failures and of cases that this machine cannot run (77); 0:
+  // none, or only cases that a sweep skips because of a failure (usage).
   int worst_exit_code() const { return worst_; }
 
 private:

@@ -27,18 +27,19 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 
 // Returns the executors that are asked in turn to compile a graph on train.device, as registry::described() does: those
 // of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure:
-// (skipped) if there is none for the device, (usage) if train.executor names one that does not exist or is for another
-// device.
+// (skipped) if there is none for cpu or cuda, (usage) if there is none for another kind of device, or if train.executor
+// names one that does not exist or is for another device.
 std::vector<const component*> executors_for(const registry& plugins, const train_config& train);
 
-// Both take the first of executors_for(). device_of() returns the index of the device that a rank computes on: devices
-// are assigned to ranks in rotation. 0 on the CPU, and if the executor does not list devices. Throws failure: (skipped)
-// without an executor, as check() if counting fails.
+// Returns the index of the device that a rank computes on: the rank modulo the number of devices that the first of
+// executors_for() counts. 0 on the CPU, and if the executor does not list devices. Throws failure as executors_for()
+// does, or with the executor's text if it fails to count.
 std::int32_t device_of(const registry& plugins, const train_config& train, std::uint32_t rank);
 
-// Opens memory and arithmetic of device `index`. Returns null on the CPU, and if the executor does not offer them: its
-// models then keep their weights in host memory. `wake` is called from any thread when work that device::notify() waits
-// for has completed. `plugins` must outlive the device. Throws failure (skipped if there is no such device).
+// Opens memory and arithmetic of device `index` by the first of executors_for(). Returns null on the CPU, and if the
+// executor does not offer them: its models then keep their weights in host memory. `wake` is called from any thread
+// when work that device::notify() waits for has completed. `plugins` must outlive the device. Throws failure (skipped
+// if there is no such device).
 std::unique_ptr<device> open_device(const registry& plugins, const train_config& train, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
@@ -69,7 +70,7 @@ public:
   void check_status(rg_status status, const char* what);
 
   // Passes to a model with "regatta.frequencies/1" how often each index occurs. weights(i) returns the relative
-  // frequency of each index of input i; empty if not known.
+  // frequency of each index of input i. It is called for every input, and returns an empty vector if none are known.
   void tell_frequencies(const std::function<std::vector<double>(std::size_t input)>& weights);
   // Elements in the outputs of all nodes, per sample; 0 for a model that is no graph.
   std::uint64_t node_elements() const { return node_elements_; }

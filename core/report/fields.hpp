@@ -25,8 +25,9 @@ std::vector<std::string> swept_keys(const nlohmann::json& result);
 // Returns a value as text in one line: floats with four significant digits, from 1000 on rounded to integers; null as
 // "-"; anything else in full, as JSON except for strings.
 std::string plain_text(const nlohmann::json& value);
-// Returns the values as texts: all numbers with the same number of decimals, 0 to 4, as the smallest absolute value
-// other than 0 needs. If that value is below 0.001, all numbers are formatted as by plain_text(); other values always.
+// Returns the values as texts. All numbers get the same number of decimals. It depends on the smallest absolute value
+// other than 0: 0 decimals from 1000 on, 1 from 10, 2 from 1, 3 from 0.1, and 4 from 0.001. If that value is below
+// 0.001, all numbers are formatted as by plain_text(). Values that are not numbers always are.
 std::vector<std::string> aligned_numbers(const std::vector<nlohmann::json>& values);
 std::string percent(double share); // 0.0114 -> "1.1 %"
 

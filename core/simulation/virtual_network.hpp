@@ -9,7 +9,7 @@
 // buffer too early computes a different result.
 //
 // All functions are called on one thread. A native collective takes the time of a ring, but does not use the links; the
-// call throws std::logic_error if the members of a group call collectives in different orders.
+// call throws std::logic_error if the n-th collective of a group is not of the same kind on all members.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ public:
   // Messages of a rank: those that have begun to leave, and those that have arrived. Native collectives do not count.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
-    // Messages and bytes that have been handed to the link, by peer and lane.
+    // Messages and bytes that have been queued for the link or have left, by peer and lane.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sent_to;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }

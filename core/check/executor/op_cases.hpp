@@ -12,7 +12,8 @@
 
 namespace regatta::conformance {
 
-// A graph that has the op. Layers with weights lie before it, so that gradients of its inputs show in theirs.
+// A graph that has the op. In most cases layers with weights lie before it, so that gradients of its inputs show in
+// theirs.
 struct op_case {
   std::string name; // "3x7x7 to 17 channels, kernel 3": for messages
   std::function<void(rg::network& net)> build;
@@ -21,7 +22,7 @@ struct op_case {
 
 struct op_suite {
   const char* op;       // "conv2d": rg_node.op, and the name of the test
-  const char* expected; // test::expected
+  const char* expected; // what the interface requires of the op, one line
   std::vector<op_case> cases;
 };
 

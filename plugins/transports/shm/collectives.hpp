@@ -43,7 +43,7 @@ struct request {
   std::uint64_t count,
       element;        // of the buffer with all chunks: elements, and bytes of one element (4 if they are summed)
   std::uint64_t root; // broadcast: index of the root among the members
-  const std::uint64_t* counts; // elements of each chunk; null: as rg::chunk_of()
+  const std::uint64_t* counts; // elements of each chunk, valid until the completion; null: as rg::chunk_of()
   std::uint64_t cookie;
 
   std::uint64_t bytes() const noexcept { return count * element; }

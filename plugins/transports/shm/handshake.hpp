@@ -35,17 +35,18 @@ struct connected_peer {
 // [main] A rank's listening socket, and the handshakes with all its peers.
 class rendezvous {
 public:
-  // Listens, if `world` has peers; `host` must outlive this object. Throws RG_E_UNSUPPORTED if the host does not offer
-  // RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket or there are no random numbers.
+  // Listens, if `world` has peers; `host` must outlive this object. Throws RG_E_UNSUPPORTED if there are peers and the
+  // host does not offer RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket or there are no random numbers.
   rendezvous(const rg_host* host, const rg_world& world);
 
   // Returns the data with which peers find this rank; valid as long as this object.
   rg_blob blob() const noexcept { return {&card_, sizeof card_}; }
   // Connects with all peers of `world` and returns them in any order; then stops listening, so call it once. `blobs`
-  // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER, with
-  // the missing ranks, after `timeout_ns` nanoseconds (at most a day), or with a peer's rank if its blob is wrong or it
-  // breaks off the handshake; RG_E_OPERATION if there are no random numbers or a socket cannot be made; and the status
-  // of the host if it cannot compute a MAC.
+  // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER if a
+  // peer's blob is wrong, if a lower rank breaks off the handshake, and, naming the missing ranks, after `timeout_ns`
+  // nanoseconds (at most a day). A higher rank that breaks off is only noticed then: a stranger could do the same.
+  // Throws RG_E_OPERATION if there are no random numbers or a socket cannot be made, and the status of the host if it
+  // cannot compute a MAC.
   std::vector<connected_peer> connect(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                                       const file_descriptor& control, const file_descriptor& heap);
 

@@ -11,11 +11,18 @@
 //     double delta(std::uint64_t n);                                    // with compression::contraction
 //     // Writes all bytes of `message`. Random numbers depend on `seed` alone; the last argument may be left out.
 //     void compress(std::span<const float> x, std::span<std::byte> message, std::uint64_t seed);
-//     void decompress(std::span<const std::byte> message, std::span<float> y);
-//     void residual(std::span<const std::byte> message, std::span<float> p);     // optional: p - decompress(message)
-//     void add(std::span<std::byte> sum, std::span<const std::byte> message, std::uint64_t n); // optional
+//     void decompress(std::span<const std::byte> message, std::span<float> y);   // overwrites all of y
+//     void residual(std::span<const std::byte> message, std::span<float> p);     // optional: p -= D(message)
+//     // Optional: D(sum) += D(message), of n elements each; both were compressed with the same seed.
+//     void add(std::span<std::byte> sum, std::span<const std::byte> message, std::uint64_t n);
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::compressor<mine>("mine", "one line"))
+//
+// C(x) is the message that compress() writes for x, and D(m) what decompress() writes for message m. The results of all
+// functions depend on their arguments alone: residuals are kept by the strategy, not by C. `promise` is one of
+//   unbiased        over the seeds, the mean of D(C(x)) is x
+//   contraction     over the seeds, the mean of ||x - D(C(x))||^2 is at most (1 - delta) ||x||^2, with 0 < delta <= 1
+//   needs_feedback  neither: error feedback cannot be switched off
 //
 // The strategy's parameter `over` chooses how messages travel:
 //   all_gather  every worker sends its messages to all others and adds up what it gets, in the order of workers
@@ -25,8 +32,8 @@
 //
 // Tensors that lie next to each other are joined to buckets of about `bucket` bytes. Each tensor is compressed by
 // itself (in a ring: each worker's part of it), the messages of a bucket are sent as one, and each begins at a
-// multiple of 16 bytes. Not compressed are tensors that the model marks so (rg_tensor.compressible) and tensors whose
-// storage has padding between the elements, which a compressor could fill.
+// multiple of 16 bytes. Tensors with rg_tensor.compressible = 0 are sent uncompressed, as are tensors whose storage has
+// padding between the elements, which a compressor could fill.
 //
 // Error feedback (Karimireddy, Rebjock, Stich and Jaggi, Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes, ICML 2019, algorithm 2), on by default unless the promise is compression::unbiased:
@@ -38,8 +45,8 @@
 // ||p - D(C(p))||^2 / ||p||^2.
 //
 // The functions of C run on host memory beside the loop, one at a time for each rank (rg_op_run); they may allocate in
-// their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes
-// and its elements move at 10 GB/s.
+// their first calls only. Runs with another train.device than "cpu" are refused. In simulations with ghosts only
+// bytes() runs, and a message takes the time in which its bytes and its elements move at 10 GB/s.
 #pragma once
 
 #include <regatta/compressor_exchange.hpp>

@@ -2,7 +2,8 @@
 //
 // A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The public functions
 // have the contracts, and the contexts, of the members of rg_device (regatta/ext/device.h) with the same names; the
-// constructor that of open(), the destructor that of close(). They report failures as rg::error.
+// constructor that of open(), the destructor that of close(). They report failures as rg::error. Unlike there, work()
+// may wait for its stream, if a selection needs more scratch than those before.
 #pragma once
 
 #include "runtime/device.hpp"
