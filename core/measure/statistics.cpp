@@ -19,13 +19,26 @@ std::optional<double> quantile(std::vector<double> samples, double q) {
   return low + (position - static_cast<double>(below)) * (high - low);
 }
 
-std::optional<double> variation(const std::vector<double>& samples) {
+namespace {
+
+double mean_of(const std::vector<double>& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+}
+
+} // namespace
+
+std::optional<double> deviation(const std::vector<double>& samples) {
   if (samples.size() < 2) return std::nullopt;
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-  if (mean == 0) return std::nullopt;
+  const double mean = mean_of(samples);
   double squares = 0;
-  for (double x : samples) squares += (x - mean) * (x - mean);
-  return std::sqrt(squares / static_cast<double>(samples.size() - 1)) / mean;
+  for (const double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / static_cast<double>(samples.size() - 1));
+}
+
+std::optional<double> variation(const std::vector<double>& samples) {
+  const auto spread = deviation(samples);
+  if (!spread || mean_of(samples) == 0) return std::nullopt;
+  return *spread / mean_of(samples);
 }
 
 std::vector<std::size_t> middle(const std::vector<double>& samples) {

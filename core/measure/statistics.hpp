@@ -18,8 +18,11 @@ inline std::optional<double> median(std::vector<double> samples) {
   return quantile(std::move(samples), 0.5);
 }
 
-// Returns the coefficient of variation: sample standard deviation (n - 1) over the mean. Returns std::nullopt for fewer
-// than two samples, or if the mean is 0.
+// Returns the sample standard deviation (n - 1); std::nullopt for fewer than two samples.
+std::optional<double> deviation(const std::vector<double>& samples);
+
+// Returns the coefficient of variation: deviation() over the mean. Returns std::nullopt for fewer than two samples, or
+// if the mean is 0.
 std::optional<double> variation(const std::vector<double>& samples);
 
 // Returns the indices of the samples that form the median: the middle one, or for an even number the middle two, the
