@@ -23,12 +23,22 @@ std::vector<std::string> figures_of(const std::vector<family>& families) {
 } // namespace
 
 const std::vector<std::string>& report_values() {
+  static const std::vector<const char*> of_figure{"", ".median", ".min", ".max", ".low", ".high", ".coverage", ".n"};
+  static const std::vector<const char*> of_ratio = [] {
+    std::vector<const char*> endings = of_figure;
+    endings.push_back(".smallest_detectable");
+    return endings;
+  }();
   static const std::vector<std::string> values = figures_of({
-      {"samples_per_second", {"", ".median", ".min", ".max", ".cv"}},
-      {"throughput", {"", ".median"}},
+      {"samples_per_second", of_figure},
+      {"samples_per_second", {".cv"}},
+      {"throughput", of_figure},
       {"", {"batches_per_second"}},
-      {"efficiency", {"", ".median", ".min", ".max"}},
-      {"", {"speedup", "contention", "efficiency_over_contention", "baseline_samples_per_second"}},
+      {"baseline_samples_per_second", of_figure},
+      {"speedup", of_ratio},
+      {"efficiency", of_ratio},
+      {"contention", of_ratio},
+      {"efficiency_over_contention", of_ratio},
       {"lost", {".input", ".compute", ".update", ".exposed_communication", ".wait", ".other"}},
       {"step_seconds", {"", ".median", ".p10", ".p90", ".p99"}},
       {"time", {".input", ".forward", ".backward", ".update", ".exposed_communication", ".wait", ".other"}},

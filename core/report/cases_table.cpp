@@ -120,6 +120,13 @@ std::string ratio_of(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", value.get<double>()) : "-";
 }
 
+// Returns the interval of the efficiency: "0.97–0.99"; heading.cpp says how often it contains the true median.
+std::string interval_of(const json& entry) {
+  const json e = entry.value("efficiency", json());
+  if (!has_figures(entry) || !e.is_object() || e.value("n", 0) < 2) return "-";
+  return fmt::format("{:.2f}–{:.2f}", e.at("low").get<double>(), e.at("high").get<double>());
+}
+
 // Returns mean and maximum of an asynchronous strategy's staleness, which is a reason for a higher loss.
 std::string staleness_of(const json& seen) {
   // Another strategy may record other values under this name.
@@ -195,6 +202,8 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
   columns.add_field(right("± cv", 5), "samples_per_second.cv", share_of);
   columns.add(right("1 worker", 8), numbers(result, "baseline_samples_per_second"), "one worker alone: {} samples/s");
   columns.add_field(right("E", 1), "efficiency", ratio_of);
+  columns.add(right("E from–to", 2), each(result, interval_of));
+  columns.add_field(right("detectable", 9), "efficiency.smallest_detectable", share_of);
   columns.add_field(right("E none", 3), "contention", ratio_of);
   columns.add_field(right("E/E none", 7), "efficiency_over_contention", ratio_of);
   columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));

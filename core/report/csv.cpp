@@ -12,8 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "results/entry_members.hpp"
 #include "report/render.hpp"
+#include "results/entry_members.hpp"
 
 namespace regatta {
 namespace {

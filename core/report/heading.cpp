@@ -13,6 +13,7 @@
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
 #include "report/rounded.hpp"
+#include "results/inference.hpp"
 
 namespace regatta {
 namespace {
@@ -244,6 +245,22 @@ std::string repeats_text(const json& experiment) {
   return steps.is_number() ? fmt::format("{} of {} {}", text, plain_text(steps), steps == 1 ? "step" : "steps") : text;
 }
 
+// Returns what the column "E from–to" shows; empty if no case has an interval.
+std::string interval_text(const json& result) {
+  std::size_t fewest = SIZE_MAX;
+  double coverage = 1;
+  for (const json& entry : result.at("results")) {
+    const json e = entry.value("efficiency", json());
+    if (!e.is_object() || e.value("n", std::size_t{0}) < 2) continue;
+    fewest = std::min(fewest, e.at("n").get<std::size_t>());
+    coverage = std::min(coverage, e.at("coverage").get<double>());
+  }
+  if (fewest == SIZE_MAX) return "";
+  if (coverage >= usual_confidence) return "E from–to: 95 % interval of the median";
+  return fmt::format("E from–to: range of {} repeats, a {:.3g} % interval; 95 % takes {} repeats", fewest,
+                     100 * coverage, fewest_pairs(1));
+}
+
 } // namespace
 
 std::vector<items> heading_of(const json& result, const items& constant) {
@@ -259,6 +276,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(experiment));
+  machine.push_back(interval_text(result));
   lines.push_back(machine);
   for (items& line : lines) line.erase(std::remove(line.begin(), line.end(), ""), line.end());
   lines.erase(std::remove_if(lines.begin(), lines.end(), [](const items& line) { return line.empty(); }), lines.end());

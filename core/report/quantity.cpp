@@ -66,6 +66,8 @@ quantity reported(const std::string& path) {
 quantity quantity_of(const json& entry, const std::string& path) {
   const std::string top = path.substr(0, path.find('.'));
   const json own = entry.value(top, json());
+  if (path.ends_with(".n") && own.is_object()) return {"repeats", "global"};
+  if (path.ends_with(".coverage") && own.is_object()) return {"ratio", "global"};
   if (top == "strategy" && own.is_object()) return reported(path);
   if (top == "metric" && own.is_object())
     return {path == "metric.curve" ? "as reported" : plain_text(own.value("name", json("metric"))), "global"};

@@ -32,7 +32,7 @@ template <class Get> std::vector<double> over(const std::vector<repeat_figures>&
 }
 
 json rate_entry(const std::vector<double>& rates) {
-  json j = spread_entry(rates);
+  json j = figure_entry(rates);
   j.update({{"unit", "samples/s"}, {"scope", "global"}, {"cv", or_null(variation(rates))}, {"repeats", rates}});
   return j;
 }
@@ -169,8 +169,8 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const std::string unit = first.counts_tokens ? "tokens" : facts.model.unit;
   const bool counted = unit == "tokens" || unit == "words";
   const auto units = counted ? over(repeats, &run_figures::units_per_second) : std::vector<double>();
-  entry["throughput"] = {
-      {"unit", one_line(unit) + "/s"}, {"scope", "global"}, {"median", or_null(median(units.empty() ? rates : units))}};
+  entry["throughput"] = figure_entry(units.empty() ? rates : units);
+  entry["throughput"].update({{"unit", one_line(unit) + "/s"}, {"scope", "global"}});
   entry["batches_per_second"] = median_of(&run_figures::batches_per_second);
   entry["step_seconds"] = step_entry(repeats);
   entry["time"] = time_entry(repeats, rates);

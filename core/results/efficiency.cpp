@@ -45,11 +45,11 @@ void add_efficiency(json& entry, const case_config& config, const std::vector<re
     over_contentions.push_back(r.run.samples_per_second / r.contention->samples_per_second);
   }
   if (losses.empty()) return;
-  entry["baseline_samples_per_second"] = or_null(median(baselines));
-  entry["speedup"] = or_null(median(speedups));
-  entry["efficiency"] = spread_entry(efficiencies);
-  entry["contention"] = or_null(median(contentions));
-  entry["efficiency_over_contention"] = or_null(median(over_contentions));
+  entry["baseline_samples_per_second"] = figure_entry(baselines);
+  entry["speedup"] = ratio_entry(speedups);
+  entry["efficiency"] = ratio_entry(efficiencies);
+  entry["contention"] = ratio_entry(contentions);
+  entry["efficiency_over_contention"] = ratio_entry(over_contentions);
   const auto share = [&](auto get) {
     return mean_of_middle(efficiencies, [&](std::size_t i) { return get(losses[i].parts); });
   };

@@ -2,11 +2,13 @@
 #include "results/run_entry.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "measure/statistics.hpp"
+#include "results/inference.hpp"
 
 namespace regatta {
 namespace {
@@ -123,10 +125,22 @@ json run_entry(const run_figures& run) {
       {"weights_sha256", run.weights_hash.empty() ? json(nullptr) : json(run.weights_hash)}};
 }
 
-json spread_entry(const std::vector<double>& values) {
+json figure_entry(const std::vector<double>& values) {
+  const auto i = median_interval(values);
+  if (!i) return nullptr;
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  if (values.empty()) return {{"median", nullptr}, {"min", nullptr}, {"max", nullptr}};
-  return {{"median", *median(values)}, {"min", *least}, {"max", *most}};
+  return {{"n", values.size()}, {"median", i->estimate}, {"min", *least},          {"max", *most},
+          {"low", i->low},      {"high", i->high},       {"coverage", i->coverage}};
+}
+
+json ratio_entry(const std::vector<double>& ratios) {
+  json j = figure_entry(ratios);
+  if (j.is_null()) return j;
+  std::vector<double> logs;
+  for (const double ratio : ratios) logs.push_back(std::log(ratio));
+  const auto spread = deviation(logs);
+  j["smallest_detectable"] = spread ? json(std::expm1(smallest_detectable(*spread, logs.size()))) : json(nullptr);
+  return j;
 }
 
 } // namespace regatta

@@ -29,8 +29,13 @@ nlohmann::json metric_curve(const run_figures& run);
 nlohmann::json memory_entry(const std::vector<const run_figures*>& runs);
 nlohmann::json gpu_entry(const std::vector<const run_figures*>& runs);
 
-// Returns {"median", "min", "max"} of the values; null each if there is none.
-nlohmann::json spread_entry(const std::vector<double>& values);
+// Returns {"n", "median", "min", "max", "low", "high", "coverage"} of the repeats' values: `low` to `high` is
+// median_interval(), which contains the true median with probability `coverage`. Null if there is no value.
+nlohmann::json figure_entry(const std::vector<double>& values);
+// Returns figure_entry() of ratios of paired runs, with "smallest_detectable": the smallest relative difference of the
+// ratio that so many repeats find in four of five campaigns, smallest_detectable() of the logarithms (null for one
+// repeat). Requires ratios above 0.
+nlohmann::json ratio_entry(const std::vector<double>& ratios);
 
 // Returns the number, or null for std::nullopt.
 nlohmann::json or_null(const std::optional<double>& value);

@@ -50,7 +50,7 @@ public:
       for (const json& e : run(toml)) {
         fmt::print("  {:<10} {:<4}             E {:5.3f}   without communication {:5.3f}   step {:.3f} s   lost to",
                    text_of(e, "strategy.plugin"), text_of(e, "transport.plugin"),
-                   e.at("efficiency").at("median").get<double>(), e.at("contention").get<double>(),
+                   e.at("efficiency").at("median").get<double>(), e.at("contention").at("median").get<double>(),
                    e.at("step_seconds").at("median").get<double>());
         for (const auto& [what, share] : e.at("lost").items())
           if (std::abs(share.get<double>()) >= 0.002) fmt::print("  {} {:.1f} %", what, 100 * share.get<double>());

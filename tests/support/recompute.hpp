@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every derived figure of an entry of result.json, computed again from the raw samples under its "repeats", as
-// docs/measurement.md says. On purpose this shares no code with core/measure.
+// docs/measurement.md says. On purpose this shares no code with core/measure and core/results.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +43,46 @@ inline json cv(const numbers& x) {
   const double mean = sum / static_cast<double>(x.size());
   for (const double v : x) squares += (v - mean) * (v - mean);
   return std::sqrt(squares / static_cast<double>(x.size() - 1)) / mean;
+}
+
+// The coverage of the interval from the k-th smallest to the k-th largest of n samples for the median: the probability
+// that between k and n - k samples are below it.
+inline double coverage(std::size_t n, std::size_t k) {
+  double ways = 1, share = 0;
+  for (std::size_t below = 0; below <= n - k; ++below) {
+    if (below >= k) share += ways * std::pow(0.5, static_cast<double>(n));
+    ways *= static_cast<double>(n - below) / static_cast<double>(below + 1);
+  }
+  return share;
+}
+inline json figure(numbers x) {
+  if (x.empty()) return nullptr;
+  std::sort(x.begin(), x.end());
+  std::size_t k = 1;
+  while (2 * (k + 1) <= x.size() && coverage(x.size(), k + 1) >= 0.95) ++k;
+  return {{"n", x.size()},
+          {"median", median(x)},
+          {"min", x.front()},
+          {"max", x.back()},
+          {"low", x[k - 1]},
+          {"high", x[x.size() - k]},
+          {"coverage", x.size() == 1 ? 0 : coverage(x.size(), k)}};
+}
+// With the smallest detectable difference; Student's t at 0.975 plus that at 0.8, by degrees of freedom (any table).
+inline json ratio(const numbers& x) {
+  constexpr double t[] = {
+      0, 12.7062 + 1.37638, 4.30265 + 1.06066, 3.18245 + 0.97847, 2.77645 + 0.94096, 2.57058 + 0.91954};
+  json j = figure(x);
+  if (j.is_null()) return j;
+  j["smallest_detectable"] = nullptr;
+  if (x.size() < 2) return j;
+  double sum = 0, squares = 0;
+  for (const double v : x) sum += std::log(v);
+  for (const double v : x) squares += std::pow(std::log(v) - sum / static_cast<double>(x.size()), 2);
+  const double spread = std::sqrt(squares / static_cast<double>(x.size() - 1));
+  REQUIRE(x.size() - 1 < std::size(t));
+  j["smallest_detectable"] = std::exp(t[x.size() - 1] * spread / std::sqrt(static_cast<double>(x.size()))) - 1;
+  return j;
 }
 
 // The repeats whose value is in the middle.
@@ -157,11 +197,11 @@ inline void add_scaling(json& out, const json& entry) {
     lost.push_back(shares);
   }
   if (alone.empty()) return;
-  out["baseline_samples_per_second"] = median(alone);
-  out["speedup"] = median(speedups);
-  out["efficiency"] = {{"median", median(efficiencies)}, {"min", lowest(efficiencies)}, {"max", highest(efficiencies)}};
-  out["contention"] = median(contentions);
-  out["efficiency_over_contention"] = median(over_contentions);
+  out["baseline_samples_per_second"] = figure(alone);
+  out["speedup"] = ratio(speedups);
+  out["efficiency"] = ratio(efficiencies);
+  out["contention"] = ratio(contentions);
+  out["efficiency_over_contention"] = ratio(over_contentions);
   const std::vector<std::size_t> chosen = middle(efficiencies);
   for (const auto& [part, share] : lost.at(0).items()) {
     double sum = 0;
@@ -174,15 +214,16 @@ inline json figures(const json& entry) {
   const json& repeats = entry.at("repeats");
   json out = json::object();
   const numbers rates = over(repeats, rate);
-  out["samples_per_second"] = {{"unit", "samples/s"},   {"scope", "global"},     {"median", median(rates)},
-                               {"min", lowest(rates)},  {"max", highest(rates)}, {"cv", cv(rates)},
-                               {"repeats", json(rates)}};
+  out["samples_per_second"] = figure(rates);
+  out["samples_per_second"].update(
+      json{{"unit", "samples/s"}, {"scope", "global"}, {"cv", cv(rates)}, {"repeats", json(rates)}});
   const std::string unit = entry.at("throughput").at("unit");
   const numbers counted = over(repeats, [&](const json& run) {
     const bool meant = (unit == "tokens/s" || unit == "words/s") && !run.at("units").is_null();
     return meant ? json(run.at("units").get<double>() / run.at("region_seconds").get<double>()) : json();
   });
-  out["throughput"] = {{"unit", unit}, {"scope", "global"}, {"median", median(counted.empty() ? rates : counted)}};
+  out["throughput"] = figure(counted.empty() ? rates : counted);
+  out["throughput"].update(json{{"unit", unit}, {"scope", "global"}});
   out["batches_per_second"] = median(over(repeats, [](const json& run) {
     double steps = 0;
     for (const json& of_worker : run.at("counted_steps")) steps += of_worker.get<double>();
@@ -240,7 +281,8 @@ inline json figures(const json& entry) {
 inline void same(const json& got, const json& expected, const std::string& path) {
   CAPTURE(path);
   if (got.is_number() && expected.is_number()) {
-    CHECK(std::abs(got.get<double>() - expected.get<double>()) <= 1e-9 * std::abs(expected.get<double>()) + 1e-12);
+    const double digits = path.ends_with(".smallest_detectable") ? 1e-4 : 1e-9; // Student's t is from a table
+    CHECK(std::abs(got.get<double>() - expected.get<double>()) <= digits * std::abs(expected.get<double>()) + 1e-12);
   } else if (got.is_structured() && expected.is_structured()) {
     REQUIRE(got.size() == expected.size());
     for (const auto& [key, value] : got.items()) {

@@ -58,12 +58,12 @@ TEST_CASE("the console table says how fast, how well it scaled, and why not bett
       render(report_fixture::result(), format::console, {0, "results/a/result.json"}) ==
       R"(vgg16-cifar   vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients   momentum, lr 0.01   fp32   1 thread and batch 128 a worker   data constant, content normal
 one worker alone: 138.9 samples/s
-2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   regatta 0.1.0 (3f2a91c, Release)   3 repeats of 30 steps
+2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   regatta 0.1.0 (3f2a91c, Release)   3 repeats of 30 steps   E from–to: range of 3 repeats, a 75 % interval; 95 % takes 6 repeats
 
-strategy   transport  workers  servers  samples/s   ± cv     E  E none  E/E none  lost to                                                       loss         sent/step
-none       -                1        -      138.9  0.4 %     -       -         -  -                                                             2.31 → 1.94          -
-allreduce  shm              2        -      273.0  0.4 %  0.98    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
-sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96    0.99      0.97  communication 2.2 %  update 0.9 %  compute 0.4 %              2.31 → 1.94    61.1 MB
+strategy   transport  workers  servers  samples/s   ± cv     E  E from–to  detectable  E none  E/E none  lost to                                                       loss         sent/step
+none       -                1        -      138.9  0.4 %     -          -           -       -         -  -                                                             2.31 → 1.94          -
+allreduce  shm              2        -      273.0  0.4 %  0.98  0.97–0.99       3.1 %    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
+sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96  0.96–0.97       3.1 %    0.99      0.97  communication 2.2 %  update 0.9 %  compute 0.4 %              2.31 → 1.94    61.1 MB
 
 replicas identical   result checks passed   results/a/result.json
 )");
@@ -84,13 +84,13 @@ TEST_CASE("what lies in sparse tables is no gradient that travels whole, and wai
 TEST_CASE("a narrow terminal gets what matters most, and is told the rest") {
   const json result = report_fixture::result();
   CHECK(paragraph(render(result, format::console, {80, ""}), "strategy") ==
-        R"(strategy   transport  workers  servers  samples/s     E  lost to
-none       -                1        -      138.9     -  -
-allreduce  shm              2        -      273.0  0.98  communication 1.1 %  …
-sync_ps    tcp              2   2 (co)      268.2  0.96  communication 2.2 %  …
+        R"(strategy   transport  workers  servers  samples/s     E  E from–to
+none       -                1        -      138.9     -          -
+allreduce  shm              2        -      273.0  0.98  0.97–0.99
+sync_ps    tcp              2   2 (co)      268.2  0.96  0.96–0.97
 )");
   CHECK(has(render(result, format::console, {80, ""}),
-            "left out at this width: E/E none, sent/step, ± cv, loss, E none\n"));
+            "left out at this width: detectable, E/E none, sent/step, ± cv, loss, E none,\n  lost to\n"));
   for (const std::size_t width : {60, 80, 100, 120}) CHECK(fits(render(result, format::console, {width, ""}), width));
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("a single case has everything else in the heading") {
   CHECK(has(text, "\nallreduce   over shm   workers: 2   one worker alone: 138.9 samples/s\n"));
   CHECK(
       paragraph(text, "samples/s   ± cv") ==
-      R"(samples/s   ± cv     E  E none  E/E none  lost to                                                       loss         sent/step
-    273.0  0.4 %  0.98    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
+      R"(samples/s   ± cv     E  E from–to  detectable  E none  E/E none  lost to                                                       loss         sent/step
+    273.0  0.4 %  0.98  0.97–0.99       3.1 %    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
 )");
 }
 
@@ -243,13 +243,13 @@ TEST_CASE("markdown") {
       render(report_fixture::result(), format::markdown) ==
       R"(* vgg16-cifar; vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients; momentum, lr 0.01; fp32; 1 thread and batch 128 a worker; data constant, content normal
 * one worker alone: 138.9 samples/s
-* 2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18; regatta 0.1.0 (3f2a91c, Release); 3 repeats of 30 steps
+* 2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18; regatta 0.1.0 (3f2a91c, Release); 3 repeats of 30 steps; E from–to: range of 3 repeats, a 75 % interval; 95 % takes 6 repeats
 
-| strategy | transport | workers | servers | samples/s | ± cv | E | E none | E/E none | lost to | loss | sent/step |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |
-| none | - | 1 | - | 138.9 | 0.4 % | - | - | - | - | 2.31 → 1.94 | - |
-| allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | 0.99 | 0.99 | communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 % | 2.31 → 1.94 | 61.0 MB |
-| sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | 0.99 | 0.97 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
+| strategy | transport | workers | servers | samples/s | ± cv | E | E from–to | detectable | E none | E/E none | lost to | loss | sent/step |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |
+| none | - | 1 | - | 138.9 | 0.4 % | - | - | - | - | - | - | 2.31 → 1.94 | - |
+| allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | 0.97–0.99 | 3.1 % | 0.99 | 0.99 | communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 % | 2.31 → 1.94 | 61.0 MB |
+| sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | 0.96–0.97 | 3.1 % | 0.99 | 0.97 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
 
 * replicas identical; result checks passed
 )");
@@ -293,8 +293,8 @@ TEST_CASE("CSV: a row a case, paths as headers, quoted where it must be") {
   const std::string csv = render(result, format::csv);
   const std::string header = csv.substr(0, csv.find('\n'));
   CHECK(header.starts_with("case.cluster.workers,case.strategy.plugin,case.transport.plugin,status,error,workers,"));
-  CHECK(has(header,
-            ",efficiency.max,efficiency.median,efficiency.min,contention,efficiency_over_contention,lost.compute,"));
+  CHECK(has(header, ",efficiency.coverage,efficiency.high,efficiency.low,efficiency.max,efficiency.median,"
+                    "efficiency.min,efficiency.n,efficiency.smallest_detectable,contention.coverage,"));
   CHECK_FALSE(has(header, ",efficiency,")); // null in one case, an object in the other
   CHECK(has(csv, "\n1,none,shm,ok,\"said \"\"no\"\", twice\nor so\",1,0,"));
   CHECK(has(csv, ",\"[138.9,138.9]\","));
