@@ -5,9 +5,10 @@
 
 namespace regatta {
 
-// Returns describe_host() of this machine with a member `core_independence`: how much the two CPUs slow each other down
-// to which two ranks of one thread would be pinned; null if this process has only one CPU or cannot pin threads. Keeps
-// both busy for about 100 ms, longer on a busy machine: call it only while nothing is timed. [main]
+// Returns describe_host() of this machine with a member `core_independence`: the throughput of two CPUs that work at
+// once, relative to the sum of each alone (machine/core_independence.hpp). They are the CPUs to which two
+// single-threaded ranks would be pinned. The member is null if this process has only one CPU or cannot pin threads.
+// Keeps both CPUs busy for about 100 ms, longer on a busy machine: call it only while nothing is timed. [main]
 nlohmann::json describe_machine();
 
 } // namespace regatta

@@ -30,8 +30,8 @@ bool finite_and_not_zero(const strategy_host& strategy);
 // [loop] Returns a hash of a worker's dense weights: equal for equal weights, and almost always different otherwise.
 // Waits for a device.
 std::uint64_t checksum_of_weights(const strategy_host& strategy);
-// [loop] Returns whether this rank, as worker or server, holds a row of a sparse table that differs from its initial
-// value.
+// [loop] Returns whether this rank, as worker or server, has updated or written a row of a sparse table; it does not
+// compare the values.
 bool any_row_changed(const strategy_host& strategy);
 
 } // namespace regatta

@@ -13,13 +13,12 @@
 
 namespace regatta {
 
-// The loss of a micro-batch: `sum` over `count` samples or tokens; on a device `*late`, once `fence` has passed, if
-// that is not null.
+// The loss of a micro-batch, as a sum over `count` samples or tokens.
 struct step_loss {
-  double sum = 0;
+  double sum = 0; // the loss if `late` is null, else ignored
   std::uint64_t count = 0;
-  const double* late = nullptr;
-  rg_fence fence = 0;
+  const double* late = nullptr; // the address of the loss, which a device writes; valid once `fence` has passed
+  rg_fence fence = 0;           // with `late`
 };
 
 // All functions are [compute]. end_step() and wait_until_at_most() throw failure (wrong) if the complete sum of a
@@ -37,7 +36,8 @@ public:
   // Returns whether the loss of the micro-batch that was added last was pending.
   bool last_is_pending() const { return last_is_pending_; }
   // Waits until at most `most` losses are pending, so that the compute thread is never more than `most` passes ahead of
-  // the device. If it has to wait, it releases the strategy afterwards. Throws also as strategy_loop::run_until().
+  // the device. If it has to wait, it calls strategy_loop::release() afterwards. Throws also as
+  // strategy_loop::run_until().
   void wait_until_at_most(std::size_t most);
 
 private:

@@ -15,13 +15,14 @@ namespace regatta {
 // Operations that complete at a given time, in the order of their times. All times are in ns of one clock. [loop]
 class operation_timers {
 public:
-  // Completes operation `cookie` at time `at` with `bytes`, and with the status of function `f`, which is called then;
-  // of two with one time, the first that was added first.
+  // Schedules the completion of operation `cookie`, with `bytes`, for time `at`. complete_due() then calls `f`, whose
+  // result is the status of the completion; without `f` the status is RG_OK. Operations with equal times complete in
+  // the order in which they were added.
   void add(std::uint64_t at, std::uint64_t cookie, std::uint64_t bytes, std::function<rg_status()> f = {}) {
     timers_.push({at, order_++, {.cookie = cookie, .bytes = bytes}, std::move(f)});
   }
-  // Appends the completions that are due at time now(), which is read again for each. Returns the first error among
-  // them; RG_OK: there is none.
+  // Appends the completions that are due at time now(), which is read again for each, and removes their operations.
+  // Returns the first error among them; RG_OK if there is none.
   template <class Clock> rg_status complete_due(const Clock& now, std::vector<rg_completion>& out) {
     rg_status first = RG_OK;
     while (!timers_.empty() && timers_.top().at <= now()) {

@@ -31,7 +31,7 @@ std::vector<op_suite> layer_suites();    // regatta/layers.hpp
 std::vector<op_suite> sequence_suites(); // regatta/layers_sequence.hpp
 std::vector<op_suite> sparse_suites();   // regatta/layers_sparse.hpp
 
-// Returns all of these, the ops first that the graphs of the others need.
+// Returns the suites of all ops. An op that the graphs of other suites use, such as "dense", comes before them.
 std::vector<op_suite> op_suites();
 
 } // namespace regatta::conformance

@@ -147,7 +147,7 @@ public:
                     std::uint64_t value = 0);
   std::uint64_t get(const remote& from, const memory& m, std::uint64_t offset, std::uint64_t bytes);
   // Returns the next notification that poll() has seen and this function has not returned, and polls until there is
-  // one. Throws timed_out if for `longest` none comes.
+  // one. Throws timed_out if poll() reports neither a notification nor a completion for `longest`.
   notification wait_for_notification(std::uint64_t longest = operation_timeout);
   // The notifications that wait_for_notification() has not returned.
   std::size_t notifications() const { return notifications_.size(); }
@@ -163,8 +163,9 @@ public:
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
   std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
-  // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed
-  // if that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
+  // Overwrites bytes [0, bytes) of `m` with a message that depends on this rank and `round`, sends it to `peer` on lane
+  // 0, and receives the message of `peer` into [bytes, 2 * bytes). Throws failed if that does not arrive unchanged. The
+  // peer calls this function with the same `bytes` and `round`.
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
 
   void wake() { functions_.wake(self_); }

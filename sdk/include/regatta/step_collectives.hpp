@@ -23,13 +23,15 @@ public:
 
   std::uint32_t workers() const noexcept { return table_.all_reduce ? table_.workers : 1; }
 
-  // [main] Within the constructor or compile(). See rg_step_collectives.reserve.
+  // [main] Within the constructor or compile(). Declares that this instance calls all_reduce(), with at most `count`
+  // numbers at once; the largest of several counts holds. Ranks whose models reserve different counts refuse to start.
   void reserve(std::uint64_t count) const {
     if (table_.reserve) table_.reserve(table_.context, count);
   }
 
-  // [compute] Within step(). Replaces each number by its sum over all workers, and blocks until it is there. Throws
-  // rg::error, which must leave step(). `name`, see rg_step_collectives.all_reduce.
+  // [compute] Within step(), on all workers, for the same sums in the same order. Replaces each number by its sum over
+  // all workers, and blocks until it is there. `name` says in messages what is summed. Throws rg::error, which must
+  // leave step(), if a peer died, if a worker passes another count, or if the count is greater than the reserved one.
   void all_reduce(const char* name, std::span<double> numbers) const {
     if (!table_.all_reduce) return;
     const rg_status s = table_.all_reduce(table_.context, name, numbers.data(), numbers.size());

@@ -25,14 +25,17 @@ public:
     return trace_.text ? trace_.text(trace_.context, text.c_str()) : "";
   }
 
-  // Records a span. Requires that on() has returned true. The texts are literals or come from text(). rg_span
-  // explains `track`.
+  // Describes a span. The texts are literals or come from text(). `track` is a row of the trace, from 0, numbered by
+  // the instance; two spans of a track are disjoint, or one contains the other. `number_name` says what `number`
+  // counts; null: there is no number.
   struct what {
     const char *name, *category;
     std::uint32_t track = 0;
     const char* number_name = nullptr;
     std::uint64_t number = 0;
   };
+  // Records a span that has ended. Requires that on() returned true before the span began, and begin_ns <= end_ns.
+  // Times are in ns: a strategy takes them from its host's now(), other plugins from CLOCK_MONOTONIC.
   void span(const what& w, std::uint64_t begin_ns, std::uint64_t end_ns) const noexcept {
     auto s = make_versioned<rg_span>();
     s.track = w.track;

@@ -94,7 +94,7 @@ struct value {
   int input = -1;              // number of the batch's input that it stands for; -1: none
   bool needs_gradient = false; // a weight with a gradient comes before it
   int consumers = 0;           // ops' inputs that refer to it
-  bool kept = false;           // its consumers read it in the backward pass, too; op::plan() sets it
+  bool kept = false;           // `data` lives until the backward passes of the consumers; op::plan() sets it
   float* data = nullptr;       // inputs: set at every step. bf16 if `half`: see as()
   float* gradient = nullptr;   // null where none is needed
   slot data_slot = no_slot, gradient_slot = no_slot;
@@ -172,7 +172,9 @@ public:
 
   // Builds primitives, and chooses among kernels with preparation::choices, which may time them. May allocate.
   virtual void prepare(const preparation&) {}
-  // Sets value::kept of the values that backward() reads, and requests slots for the op itself. May allocate.
+  // Sets value::kept of the inputs and of the output if backward() reads them, and requests slots for the op itself.
+  // The memory of a kept output may be reused for the gradient of an input, so backward() must read the output's data
+  // before it writes that gradient. May allocate.
   virtual void plan(memory_plan&) {}
   // Called once memory is assigned: reads the pointers of values and of the op's own slots.
   virtual void attach(const memory_plan&) {}
@@ -185,8 +187,8 @@ public:
   virtual std::size_t scratch_bytes() const { return 0; }
   // Whether the output may use the memory of input 0.
   virtual bool forward_in_place() const { return false; }
-  // Whether the gradient of this input may use the memory of the output's gradient. Of several such inputs, the first
-  // one that needs a gradient of its own does.
+  // Whether the gradient of this input may use the memory of the output's gradient. If several inputs may, it goes to
+  // the first one whose gradient needs new memory.
   virtual bool backward_in_place(std::size_t /*input*/) const { return false; }
   // Whether backward() may write the gradient of input 0 over the data of input 0, which then no other op reads.
   virtual bool gradient_over_input() const { return false; }
