@@ -74,8 +74,11 @@ int trace_verb(const trace_options& o) {
                                  fmt::join(steps, ", "));
   for (const rank_trace& r : ranks)
     if (r.dropped) text += fmt::format("warning: {} events of rank {} were dropped\n", r.dropped, r.rank);
-  text += fmt::format("critical path of step {}: {} ms, ends on rank {}\n\n", path->step, milliseconds(path->length()),
-                      path->rank);
+  const auto part = [&](path_part of) { return percent(ns_of(*path, of), path->length()); };
+  text += fmt::format("critical path of step {}: {} ms, ends on rank {}\n"
+                      "computing {}, waiting for messages {}, strategy and its operations {}\n\n",
+                      path->step, milliseconds(path->length()), path->rank, part(path_part::computing),
+                      part(path_part::messages), part(path_part::strategy));
   text += draw(table_of(shares_of(*path), path->length(), o.top), terminal_width(STDOUT_FILENO));
   print_output(text);
   return 0;

@@ -171,7 +171,8 @@ std::uint64_t transfers::now() const {
   return virtual_ ? functions_.now(self_) : rg::now_ns();
 }
 
-// Counts messages also while nothing is recorded: sequence numbers of both ranks must agree.
+// Also while nothing is recorded: sequence numbers of both ranks must agree, and a receive that is posted before the
+// traced steps may end in them.
 void transfers::begin_trace(operation* o) {
   o->traced = {};
   trace_event& e = o->traced;
@@ -180,12 +181,12 @@ void transfers::begin_trace(operation* o) {
     e.kind = o->receive ? event_kind::receive : event_kind::send;
     e.sequence = sequences_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]++;
   }
-  if (trace_->on()) e.begin = now();
+  e.begin = now();
 }
 
 void transfers::end_trace(const operation& o) const {
   trace_event e = o.traced;
-  if (!e.begin || !trace_->on()) return;
+  if (!trace_->on()) return;
   e.end = now();
   e.origin = event_origin::messages;
   e.number = o.receive ? o.bytes : bytes_of(o.target);

@@ -110,7 +110,7 @@ private:
     std::uint64_t scratch_bytes;
     rg_region scratch_region; // 0: scratch was never used
     rg_fence busy;            // scratch is being filled or emptied until this fence
-    trace_event traced;       // begin 0: the operation is not recorded
+    trace_event traced;       // with a trace
   };
   // A queue in one block of memory.
   struct fifo {

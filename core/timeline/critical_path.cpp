@@ -60,7 +60,7 @@ private:
   void compute();
   void operate();
   void follow(const trace_event& receive);
-  void link(std::string what, std::uint64_t begin);
+  void link(path_part part, std::string what, std::uint64_t begin);
   const trace_event* last_cause(std::uint64_t after);
   const segment* segment_before(const std::vector<segment>& segments) const;
   std::string compute_name(const trace_event& e) const;
@@ -119,9 +119,9 @@ std::optional<critical_path> walk::path() {
 }
 
 // Adds a link that ends where the walk is, and goes to its begin.
-void walk::link(std::string what, std::uint64_t begin) {
+void walk::link(path_part part, std::string what, std::uint64_t begin) {
   begin = std::max(begin, view().step_begin);
-  if (begin < time_) path_.links.push_back({rank_, std::move(what), begin, time_});
+  if (begin < time_) path_.links.push_back({rank_, part, std::move(what), begin, time_});
   time_ = std::min(time_, begin);
 }
 
@@ -142,12 +142,12 @@ void walk::compute() {
   if (!s) {
     over_ = true;
   } else if (s->end < time_) {
-    link("between recorded spans", s->end);
+    link(path_part::computing, "between recorded spans", s->end);
   } else if (view().trace->text(s->innermost->category) == "wait") {
     computing_ = false;
     message_ = nullptr;
   } else {
-    link(compute_name(*s->innermost), s->begin);
+    link(path_part::computing, compute_name(*s->innermost), s->begin);
   }
 }
 
@@ -176,23 +176,23 @@ const trace_event* walk::last_cause(std::uint64_t after) {
 
 void walk::operate() {
   const segment* const s = segment_before(view().operations);
-  if (s && s->end >= time_) return link(view().trace->text(s->innermost->name), s->begin);
+  if (s && s->end >= time_) return link(path_part::strategy, view().trace->text(s->innermost->name), s->begin);
   const segment* const thread = segment_before(view().compute);
   const bool waits = thread && view().trace->text(thread->innermost->category) == "wait";
   // Nothing before the begin of a wait of the compute thread explains it, unless it was an operation of the strategy.
   const std::uint64_t operation = s ? s->end : 0, wait = waits ? thread->begin : 0;
   const trace_event* const cause = last_cause(std::max(operation, wait));
   if (cause) {
-    link("strategy", cause->end);
+    link(path_part::strategy, "strategy", cause->end);
     if (cause->kind == event_kind::receive) return follow(*cause);
     // The bucket became ready while the compute thread computed, or at the begin of its wait.
-    if (waits && thread->end >= time_) link(compute_name(*thread->innermost), thread->begin);
+    if (waits && thread->end >= time_) link(path_part::computing, compute_name(*thread->innermost), thread->begin);
     computing_ = true;
     return;
   }
-  if (operation >= wait && operation > view().step_begin) return link("strategy", operation);
-  if (waits) link(compute_name(*thread->innermost), wait);
-  if (!thread) link("strategy", view().step_begin); // a server
+  if (operation >= wait && operation > view().step_begin) return link(path_part::strategy, "strategy", operation);
+  if (waits) link(path_part::computing, compute_name(*thread->innermost), wait);
+  if (!thread) link(path_part::strategy, "strategy", view().step_begin); // a server
   computing_ = true;
 }
 
@@ -205,8 +205,8 @@ void walk::follow(const trace_event& receive) {
                                                            : std::uint32_t{no_bucket};
   std::string what = bucket == no_bucket ? fmt::format("waiting for rank {}, lane {}", receive.peer, receive.lane)
                                          : fmt::format("waiting for bucket {} of rank {}", bucket, receive.peer);
-  if (!send) return link(what + ", whose send is not recorded", receive.begin);
-  link(std::move(what), send->begin);
+  if (!send) return link(path_part::messages, what + ", whose send is not recorded", receive.begin);
+  link(path_part::messages, std::move(what), send->begin);
   over_ = send->begin <= view().step_begin; // it belongs to the step before
   rank_ = receive.peer;
   message_ = send;
@@ -224,6 +224,12 @@ std::vector<std::uint64_t> steps_of(const std::vector<rank_trace>& ranks) {
 
 std::optional<critical_path> critical_path_of(const std::vector<rank_trace>& ranks, std::uint64_t step) {
   return walk(ranks, step).path();
+}
+
+std::uint64_t ns_of(const critical_path& path, path_part part) {
+  std::uint64_t sum = 0;
+  for (const path_link& l : path.links) sum += l.part == part ? l.end - l.begin : 0;
+  return sum;
 }
 
 std::vector<path_share> shares_of(const critical_path& path) {

@@ -13,9 +13,12 @@
 
 namespace regatta {
 
+enum class path_part : std::uint8_t { computing, messages, strategy };
+
 // A link of the path: `rank` did `what` from `begin` to `end`.
 struct path_link {
   std::uint32_t rank;
+  path_part part;   // computing: the compute thread, input and waits without a cause included
   std::string what; // such as "conv4_2 backward" or "waiting for bucket 3 of rank 1"
   std::uint64_t begin, end;
 };
@@ -44,5 +47,7 @@ struct path_share {
   std::uint64_t ns;
 };
 std::vector<path_share> shares_of(const critical_path& path);
+// Returns the time of the links of this part.
+std::uint64_t ns_of(const critical_path& path, path_part part);
 
 } // namespace regatta
