@@ -5,7 +5,7 @@
 #include "files/write_atomically.hpp"
 #include "timeline/alignment.hpp"
 #include "timeline/perfetto.hpp"
-#include "trace/recorder.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <system_error>
 

@@ -3,7 +3,7 @@
 // Prepares the traces of all ranks for one file.
 #pragma once
 
-#include "trace/event.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <cstdint>
 #include <map>

@@ -4,7 +4,7 @@
 // when the one before it has ended. Shortening anything else would not have shortened the step.
 #pragma once
 
-#include "trace/event.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <cstdint>
 #include <optional>

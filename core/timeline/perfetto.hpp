@@ -5,7 +5,7 @@
 // that are under way at once, are put on further rows of the track.
 #pragma once
 
-#include "trace/event.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 // Assigns the events of a rank to tracks on which spans nest perfectly.
 #pragma once
 
-#include "trace/event.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/recorder.hpp"
 
-#include "base/failure.hpp"
-
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
 
-// At most so many events in a file: an event of 100 bytes on average would be 100 MB before compression, and the
-// largest one, a message, has about 70.
+// A million messages are a file of less than 100 MB (tests/core/timeline/perfetto_test.cpp); other events are smaller.
 constexpr std::size_t most_of_all_ranks = 1'000'000, most_of_a_rank = std::size_t{1} << 17;
 
 // CLOCK_MONOTONIC counts from the boot of the kernel, which this names.
@@ -121,29 +117,6 @@ nlohmann::json trace_recorder::take(std::uint32_t rank, const std::string& role)
           {"dropped", count - kept},
           {"strings", std::move(strings)},
           {"events", nlohmann::json::binary(std::move(bytes))}};
-}
-
-rank_trace rank_trace_from(const nlohmann::json& j) {
-  rank_trace t;
-  try {
-    j.at("rank").get_to(t.rank);
-    j.at("role").get_to(t.role);
-    j.at("clock").get_to(t.clock);
-    j.at("dropped").get_to(t.dropped);
-    j.at("strings").get_to(t.strings);
-    const auto& bytes = j.at("events").get_binary();
-    t.events.resize(bytes.size() / sizeof(trace_event));
-    if (!bytes.empty()) std::memcpy(t.events.data(), bytes.data(), t.events.size() * sizeof(trace_event));
-  } catch (const nlohmann::json::exception& e) {
-    throw failure(exit_code::run, fmt::format("a rank's trace cannot be read: {}", e.what()));
-  }
-  for (const trace_event& e : t.events)
-    if (std::max({e.name, e.category, e.number_name}) >= t.strings.size() || e.begin > e.end ||
-        static_cast<std::uint8_t>(e.origin) >= origins)
-      throw failure(exit_code::run, fmt::format("the trace of rank {} has an event of another format: is every process "
-                                                "of this run the same regatta?",
-                                                t.rank));
-  return t;
 }
 
 } // namespace regatta

@@ -3,7 +3,7 @@
 // Events of ranks that never ran.
 #pragma once
 
-#include "trace/event.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <algorithm>
 #include <string>

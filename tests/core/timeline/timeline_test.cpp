@@ -6,6 +6,7 @@
 #include "timeline/alignment.hpp"
 #include "timeline/gzip.hpp"
 #include "timeline/perfetto.hpp"
+#include "timeline/rank_trace.hpp"
 #include "trace/recorder.hpp"
 
 #include <doctest/doctest.h>
