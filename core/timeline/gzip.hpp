@@ -26,8 +26,8 @@ private:
   std::string out_;
 };
 
-// Returns the content of a file in the format of gzip. Throws failure (usage) if it is none, is cut short, or holds more
-// than `most` bytes.
+// Returns the content of a file in the format of gzip. Throws failure (usage) if it is none, is cut short, or holds
+// more than `most` bytes.
 std::string gunzip(std::string_view file, std::uint64_t most);
 
 } // namespace regatta

@@ -35,7 +35,7 @@ struct trace_event {
   std::uint64_t begin = 0, end = 0; // ns of the host's CLOCK_MONOTONIC, or of a simulation; begin <= end
   std::uint64_t number = 0;         // of `number_name`; of a message: its bytes
   std::uint64_t sequence = 0;       // of a message: how many went the same way before (same ranks and lane)
-  // Texts are indices into rank_trace::strings; 0: the empty text. `number_name`: what `number` counts, such as "bytes".
+  // Texts are indices into rank_trace::strings; 0: the empty text. number_name: what `number` counts, such as "bytes".
   std::uint32_t name = 0, category = 0, number_name = 0;
   std::uint32_t track = 0; // number within the origin
   // Of a message: the other rank, the lane, and the bucket whose gradients or weights it carries (or no_bucket).

@@ -49,8 +49,8 @@ public:
   // [main] Returns the table of RG_EXT_TRACE for hosts of this origin. Valid as long as this object.
   const rg_trace* extension(event_origin origin) const { return &tables_[static_cast<std::size_t>(origin)].table; }
 
-  // [main] Returns the events for rank_trace_from() of timeline/rank_trace.hpp, which the coordinator calls. Ends recording. Plugins whose
-  // literals were recorded must still be loaded.
+  // [main] Returns the events for rank_trace_from() of timeline/rank_trace.hpp, which the coordinator calls. Ends
+  // recording. Plugins whose literals were recorded must still be loaded.
   nlohmann::json take(std::uint32_t rank, const std::string& role);
 
 private:

@@ -139,6 +139,22 @@ TEST_CASE("a server is a process without steps, and its events are those of the 
   CHECK(check_messages(t) >= 8); // two workers, two directions, two steps
 }
 
+TEST_CASE("messages of every strategy and transport have both sides, in order") {
+  for (const char* strategy : {"async_ps", "dgc", "geo_ps", "local_sgd", "sync_ps"})
+    for (const char* transport : {"shm", "tcp", "auto"}) {
+      CAPTURE(strategy);
+      CAPTURE(transport);
+      const temporary_folder s;
+      // Without k = 1 they exchange nothing in the traced steps.
+      const bool seldom = strategy == std::string("local_sgd") || strategy == std::string("geo_ps");
+      const std::string options = seldom ? "\nk = 1" : "";
+      const decoded_trace t = trace_of(s, traced("colocate = true\n[transport]\nplugin = \"" + std::string(transport) +
+                                                 "\"\n[strategy]\nplugin = \"" + strategy + "\"" + options + "\n"));
+      CHECK(check_messages(t) > 0);
+      CHECK(program(s, "trace r/traces/case-1-repeat-1.pftrace.gz").code == 0);
+    }
+}
+
 TEST_CASE("without measure.trace there is none; as many steps as there are may be traced") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small_experiment(3);
