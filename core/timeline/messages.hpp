@@ -3,9 +3,9 @@
 
 #include "timeline/rank_trace.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 namespace regatta {
@@ -14,7 +14,9 @@ namespace regatta {
 struct message_id {
   std::uint32_t from, to, lane;
   std::uint64_t sequence;
-  auto operator<=>(const message_id&) const = default;
+  friend bool operator<(const message_id& a, const message_id& b) {
+    return std::tie(a.from, a.to, a.lane, a.sequence) < std::tie(b.from, b.to, b.lane, b.sequence);
+  }
 };
 
 // Requires that `e`, of rank `rank`, is a message.

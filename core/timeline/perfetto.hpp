@@ -21,5 +21,7 @@ std::string perfetto_file(const std::vector<rank_trace>& ranks);
 // Returns the ranks of a file that perfetto_file() wrote, without counters, and with display names for messages.
 // Throws failure (usage) if it is none.
 std::vector<rank_trace> read_perfetto_file(std::string_view file);
+// As read_perfetto_file(), of what the file compresses.
+std::vector<rank_trace> read_perfetto_packets(std::string_view packets);
 
 } // namespace regatta

@@ -136,7 +136,7 @@ void file_reader::read_event(std::uint64_t time, std::string_view event) {
   process& of = found->second;
   std::vector<std::size_t>& open = open_[uuid];
   if (type == p::track_event::slice_end) {
-    if (open.empty()) refuse("a span ends that has not begun");
+    if (open.empty() || of.trace.events[open.back()].begin > time) refuse("a span ends that has not begun");
     of.trace.events[open.back()].end = time;
     open.pop_back();
     return;
@@ -183,7 +183,11 @@ void file_reader::annotate(process& of, trace_event& e, std::string_view annotat
 } // namespace
 
 std::vector<rank_trace> read_perfetto_file(std::string_view file) {
-  return file_reader().read(gunzip(file, most_bytes));
+  return read_perfetto_packets(gunzip(file, most_bytes));
+}
+
+std::vector<rank_trace> read_perfetto_packets(std::string_view packets) {
+  return file_reader().read(packets);
 }
 
 } // namespace regatta
