@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 using namespace regatta::test;
 
@@ -139,20 +140,18 @@ TEST_CASE("a server is a process without steps, and its events are those of the 
   CHECK(check_messages(t) >= 8); // two workers, two directions, two steps
 }
 
-TEST_CASE("messages of every strategy and transport have both sides, in order") {
-  for (const char* strategy : {"async_ps", "dgc", "geo_ps", "local_sgd", "sync_ps"})
-    for (const char* transport : {"shm", "tcp", "auto"}) {
-      CAPTURE(strategy);
-      CAPTURE(transport);
-      const temporary_folder s;
-      // Without k = 1 they exchange nothing in the traced steps.
-      const bool seldom = strategy == std::string("local_sgd") || strategy == std::string("geo_ps");
-      const std::string options = seldom ? "\nk = 1" : "";
-      const decoded_trace t = trace_of(s, traced("colocate = true\n[transport]\nplugin = \"" + std::string(transport) +
-                                                 "\"\n[strategy]\nplugin = \"" + strategy + "\"" + options + "\n"));
-      CHECK(check_messages(t) > 0);
-      CHECK(program(s, "trace r/traces/case-1-repeat-1.pftrace.gz").code == 0);
-    }
+TEST_CASE("messages of all strategies have both sides, in order") {
+  const std::pair<std::string, std::string> pairs[] = {
+      {"async_ps", "tcp"}, {"dgc", "shm"}, {"geo_ps", "auto"}, {"local_sgd", "tcp"}, {"sync_ps", "auto"}};
+  for (const auto& [strategy, transport] : pairs) {
+    CAPTURE(strategy);
+    const temporary_folder s;
+    // Without k = 1 these two exchange nothing in the traced steps.
+    const std::string options = strategy == "local_sgd" || strategy == "geo_ps" ? "k = 1\n" : "";
+    const decoded_trace t = trace_of(s, traced("colocate = true\n[transport]\nplugin = \"" + transport +
+                                               "\"\n[strategy]\nplugin = \"" + strategy + "\"\n" + options));
+    CHECK(check_messages(t) > 0);
+  }
 }
 
 TEST_CASE("without measure.trace there is none; as many steps as there are may be traced") {
