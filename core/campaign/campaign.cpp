@@ -188,7 +188,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     plan.launcher = hooks_.launcher;
     set_limits(plan, c);
     if (hooks_.launcher && run.launcher_plugin) hooks_.launcher->join(*run.launcher_plugin, c.transport.id);
-    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
+    launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
       return o;
@@ -202,6 +202,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
       return o;
     }
     done.asynchronous = !run.synchronous && run.communicates;
+    if (hooks_.take_traces) hooks_.take_traces(r.results);
     done.ranks = r.results;
     for (const auto& [rank, warning] : r.warnings) done.ranks[rank]["warnings"].push_back(warning);
     keep(records_.run_record(done));

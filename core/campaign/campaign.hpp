@@ -34,6 +34,8 @@ struct campaign_hooks {
   // none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
+  // A run succeeded: takes what no record keeps, "trace", from the results of its ranks.
+  std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
   // A run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
   launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks

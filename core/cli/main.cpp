@@ -14,6 +14,7 @@
 #include "cli/plugin_folders.hpp"
 #include "cli/run.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/trace.hpp"
 #include "comm/results.hpp"
 #include "config/load.hpp"
 #include "control/client.hpp"
@@ -190,6 +191,13 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   add_plugin_path(comm_app, communication.plugin_path);
 
+  trace_options trace;
+  CLI::App* trace_app = app.add_subcommand("trace", "print the critical path of a step of a trace");
+  add_option(trace_app, "FILE", trace.file, "FILE.pftrace.gz", "a trace of `regatta run`: measure.trace, docs/trace.md")
+      ->required();
+  add_option(trace_app, "--step", trace.step, "N", "the number of the step in the run (default: the last one)");
+  add_option(trace_app, "--top", trace.top, "N", "lines of the table (default: 15)");
+
   std::string new_kind, new_name;
   CLI::App* new_app = app.add_subcommand("new", "write the project of a plugin of your own, which builds and runs");
   add_option(new_app, "KIND", new_kind, "", "model, strategy, transport or compressor")
@@ -245,6 +253,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*trace_app) return trace_verb(trace);
   if (*new_app) return new_verb(new_kind, new_name);
   if (*data_app) return make_data_verb(data_format, data_folder);
   if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);

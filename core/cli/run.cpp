@@ -16,6 +16,7 @@
 #include "cli/plugin_folders.hpp"
 #include "cli/preflight.hpp"
 #include "cli/rank_logs.hpp"
+#include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
 #include "measure/campaign_records.hpp"
 #include "rank/model.hpp"
@@ -206,6 +207,7 @@ int run_verb(const run_options& o) {
       s.say(fmt::format("{}; the campaign goes on, and writing is tried again after every run", unwritten));
   };
   rank_logs logs(folder.path() / "logs");
+  run_traces traces(folder.path() / "traces");
   const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
   hooks.launcher = launcher.get();
@@ -216,7 +218,13 @@ int run_verb(const run_options& o) {
     if (level > shown) return;
     s.say(rank == coordinator_rank ? one_line(text) : fmt::format("rank {}: {}", rank, cleaned(text)));
   };
-  hooks.begin_run = [&](const std::string& name) { logs.begin(name); };
+  hooks.begin_run = [&](const std::string& name) {
+    logs.begin(name);
+    traces.begin(name);
+  };
+  hooks.take_traces = [&](std::vector<json>& ranks) {
+    for (const std::string& warning : traces.take(ranks)) s.say("warning: " + warning);
+  };
   hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
   hooks.record = [&](const json& record) {
     folder.append(record);

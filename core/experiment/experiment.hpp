@@ -117,6 +117,7 @@ struct measure_config {
   bool baseline = true;            // run the baseline and the contention control beside each repeat
   std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
   double target = 0;               // not 0: upper bound of the final metric "perplexity" or "loss", else lower bound
+  std::int64_t trace = 0;          // timed steps of a trace (docs/trace.md); 0: none
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };
 

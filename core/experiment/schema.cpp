@@ -216,6 +216,9 @@ std::vector<schema_key> make_schema() {
       POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
           .range(0, largest_count),
       POINT(measure.target, "value that the model's metric must reach; 0: none"),
+      POINT(measure.trace, "timed steps of which every run records a trace of all ranks, in traces/ beside the result; "
+                           "0: none; docs/trace.md")
+          .range(0, 1000),
       POINT(measure.timeout,
             "longest time without any progress of a rank, then the case fails; auto: during the steps 30 s "
             "or 20 usual steps, minutes at other times; none: for debuggers")

@@ -47,6 +47,11 @@ model_hooks::model_hooks(session& s, strategy_loop& loop, step_times& times)
   device_hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) { of(self).ready(tensor, fence); };
   device_hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) { of(self).phase(phase, fence); };
   device_hooks_.late_loss = [](void* self, const double* at, rg_fence fence) { of(self).loss_ = {0, 0, at, fence}; };
+  if (trace_recorder* const t = s.trace())
+    for (const rg_tensor& w : s.model().tensors()) {
+      need_names_.push_back(t->text(std::string("need ") + w.name));
+      ready_names_.push_back(t->text(std::string("ready ") + w.name));
+    }
   s.sum_over_workers = [this](const char* name, std::span<double> numbers) { return sum_over_workers(name, numbers); };
 }
 
@@ -87,12 +92,19 @@ step_loss model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last) {
 
 rg_status model_hooks::need(std::uint32_t tensor) noexcept {
   if (failure_ || !keeps(rules_.need(tensor))) return RG_E_CANCELLED;
-  return wait_for_weights(first_[tensor]);
+  trace_hook(need_names_, tensor);
+  return wait_for_weights(first_[tensor], need_names_.empty() ? "" : need_names_[tensor]);
+}
+
+void model_hooks::trace_hook(const std::vector<const char*>& names, std::uint32_t tensor) noexcept {
+  if (trace_recorder* const t = session_.trace(); t && t->on())
+    t->instant(event_origin::compute, names[tensor], "hook", rg::now_ns());
 }
 
 void model_hooks::ready(std::uint32_t tensor, rg_fence fence) {
   session_.control.status().worked();
   if (!keeps(rules_.ready(tensor))) return;
+  trace_hook(ready_names_, tensor);
   straggler_.compute(false);
   loop_.gradients_ready(ready_end_[tensor], fence);
 }
@@ -101,14 +113,15 @@ void model_hooks::phase(std::uint32_t phase, rg_fence fence) {
   if (phase == RG_PHASE_FORWARD) return times_.forward(fence);
   times_.backward_reported(fence);
   straggler_.compute(true);
-  wait_for_weights(0); // weights always arrive before the gradients that were computed with them are exchanged
+  wait_for_weights(
+      0, "all weights"); // weights always arrive before the gradients that were computed with them are exchanged
   times_.backward_begins();
   session_.control.operation(pass_ = "backward pass");
 }
 
 // Calls f(), which waits for other ranks and then holds the strategy. A failure is thrown when the model's step() has
-// returned.
-template <class F> rg_status model_hooks::wait(const F& f) noexcept {
+// returned. `name` is that of the wait in a trace.
+template <class F> rg_status model_hooks::wait(const char* name, const F& f) noexcept {
   straggler_.compute(false);
   const std::int64_t from = rg::steady_ns(), cpu = rg::thread_cpu_ns();
   try {
@@ -119,15 +132,17 @@ template <class F> rg_status model_hooks::wait(const F& f) noexcept {
     return RG_E_CANCELLED;
   }
   times_.waited(from, cpu);
+  if (trace_recorder* const t = session_.trace())
+    t->span(event_origin::compute, name, "wait", static_cast<std::uint64_t>(from), rg::now_ns());
   straggler_.resume();
   return RG_OK;
 }
 
 // Waits until the weights from `first` on have arrived.
-rg_status model_hooks::wait_for_weights(std::uint64_t first) noexcept {
+rg_status model_hooks::wait_for_weights(std::uint64_t first, const char* name) noexcept {
   const strategy_host& strategy = session_.strategy();
   if (strategy.weights_from() <= first) return RG_OK;
-  return wait([&] { loop_.run_until([&] { return strategy.weights_from() <= first; }); });
+  return wait(name, [&] { loop_.run_until([&] { return strategy.weights_from() <= first; }); });
 }
 
 rg_status model_hooks::sum_over_workers(const char* name, std::span<double> numbers) noexcept {
@@ -136,7 +151,7 @@ rg_status model_hooks::sum_over_workers(const char* name, std::span<double> numb
   std::snprintf(what, sizeof what, "sum over workers: %s", name);
   session_.control.operation(what);
   step_sums& sums = session_.strategy().sums();
-  const rg_status status = wait([&] {
+  const rg_status status = wait("sum over workers", [&] {
     loop_.acquire();
     sums.begin(numbers);
     loop_.run_until([&] { return sums.done(); });

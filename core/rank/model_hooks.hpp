@@ -41,9 +41,10 @@ private:
   rg_status need(std::uint32_t tensor) noexcept;
   void ready(std::uint32_t tensor, rg_fence fence);
   void phase(std::uint32_t phase, rg_fence fence);
-  rg_status wait_for_weights(std::uint64_t first) noexcept;
+  rg_status wait_for_weights(std::uint64_t first, const char* name) noexcept;
   rg_status sum_over_workers(const char* name, std::span<double> numbers) noexcept;
-  template <class F> rg_status wait(const F& f) noexcept;
+  template <class F> rg_status wait(const char* name, const F& f) noexcept;
+  void trace_hook(const std::vector<const char*>& names, std::uint32_t tensor) noexcept;
   bool keeps(const std::exception_ptr& broken) noexcept;
 
   session& session_;
@@ -59,7 +60,9 @@ private:
   // by tensor: end of the arena that is final once the tensor's gradient is ready
   std::vector<std::uint64_t> ready_end_;
   std::vector<std::uint32_t> awaited_; // the tensors that end a bucket
-  std::exception_ptr failure_;         // thrown when the model's step() has returned
+  // by tensor, for the trace: names of calls of need() and ready(); empty without a trace
+  std::vector<const char*> need_names_, ready_names_;
+  std::exception_ptr failure_; // thrown when the model's step() has returned
 };
 
 } // namespace regatta

@@ -61,7 +61,9 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   control.operation("waiting at the barrier \"done\"", pace::rare);
   control.barrier("done"); // no rank leaves while others still read its memory
   s.close();
-  return to_json(record);
+  nlohmann::json result = to_json(record);
+  if (s.trace()) result["trace"] = s.trace()->take(rank, record.role); // the coordinator keeps it apart
+  return result;
 }
 
 // Times the candidates for every kernel and returns the choices.

@@ -85,8 +85,10 @@ rank_record run_server(session& s) {
       if (phase.load() == lost) break;
       if (phase.load() == begin_requested) {
         region.begin();
+        if (s.trace()) s.trace()->record(true); // workers know which steps are traced, this rank does not
         reach(begun);
       } else if (phase.load() == end_requested) {
+        if (s.trace()) s.trace()->record(false);
         region.end();
         reach(ended);
       }

@@ -14,6 +14,9 @@ namespace regatta {
 session::session(control_client& c, rank_job j, std::uint32_t r)
     : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
       plugins_(registry::of_files({job.files.begin(), job.files.end()})),
+      trace_(job.config.measure.trace
+                 ? std::make_unique<trace_recorder>(trace_recorder::capacity_for(job.layout.size()))
+                 : nullptr),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
       place_(rg::make_versioned<rg_arena_memory>()), strategy_plugin_host_(log_),
       strategy_component_(plugins_.find(kind::strategy, job.config.strategy.id)),
@@ -24,7 +27,9 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
           [this](const blob& mine, std::span<const std::uint32_t> members) {
             return control.exchange("transport", mine, members);
           },
-          [this](std::string_view id) -> const void* { return id == RG_EXT_ARENA_MEMORY ? &place_ : nullptr; }),
+          [this](std::string_view id) -> const void* {
+            return id == RG_EXT_ARENA_MEMORY ? &place_ : trace_extension(id, event_origin::transport);
+          }),
       report_(c, transport_) {
   place_.memory = RG_MEMORY_HOST;
   plan_ = plan_of(strategy_component_.strategy, strategy_values_.data(), job.layout, job.optimizer(),
@@ -62,9 +67,15 @@ void session::open() {
   report_.watch(*strategy_host_);
 }
 
-// An extension of the model's host. Where no ranks exchange messages, as in a contention control, there are no sums
+// The extension "regatta.trace/1" of a plugin's host; null without a trace.
+const void* session::trace_extension(std::string_view id, event_origin origin) const {
+  return trace_ && id == RG_EXT_TRACE ? trace_->extension(origin) : nullptr;
+}
+
+// An extension of the model's host and of its executor's. Where no ranks exchange messages, as in a contention control, there are no sums
 // over workers.
 const void* session::extension(std::string_view id) {
+  if (const void* table = trace_extension(id, event_origin::executor)) return table;
   if (id != RG_EXT_STEP_COLLECTIVES || cluster.workers == 1 ||
       !talks(strategy_component_.strategy, strategy_values_.data(), job.layout.view(UINT32_MAX)))
     return nullptr;
@@ -124,6 +135,8 @@ strategy_host_setup session::host_setup() {
   setup.momentum = hand_over_momentum(plan_, strategy_component_.id, setup.optimizer);
   setup.seed = job.config.seed;
   setup.device = device_.get();
+  setup.trace = trace_.get();
+  setup.extensions = [this](std::string_view id) { return trace_extension(id, event_origin::strategy); };
   setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     model_memory_->initialise(strategy_host_->arena(), first, count, out);
   };

@@ -13,6 +13,7 @@
 #include "rank/state_report.hpp"
 #include "runtime/connected_transport.hpp"
 #include "runtime/strategy_host.hpp"
+#include "trace/recorder.hpp"
 
 #include <functional>
 #include <memory>
@@ -67,6 +68,8 @@ public:
   // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
   // inspection.hpp. Call it while nothing is pending; waits for a device.
   void require_no_damage(const std::string& when);
+  // Returns the recorder of this rank's trace; null: the run has none.
+  trace_recorder* trace() { return trace_.get(); }
   // Returns the device that holds the weights and computes the model; null: the host.
   regatta::device* device() { return device_.get(); }
   // [compute] Serves rg_step_collectives.all_reduce; the worker sets it before the first step.
@@ -78,6 +81,7 @@ public:
 
 private:
   const void* extension(std::string_view id);
+  const void* trace_extension(std::string_view id, event_origin origin) const;
   void create_model();
   void require_one_layout();
   void connect();
@@ -85,6 +89,7 @@ private:
   double epoch_steps();
 
   registry plugins_;
+  std::unique_ptr<trace_recorder> trace_; // outlives the plugins' instances, which record spans
   plugin_host::log_function log_;
   rg_arena_memory place_{}; // of this rank's tensors
   plugin_host strategy_plugin_host_;

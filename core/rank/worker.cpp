@@ -57,6 +57,7 @@ private:
   void evaluate_if_due(std::uint64_t done);
   void evaluate(std::uint64_t done);
   void pull_rows(rg_batch& batch);
+  void record_trace_of(std::uint64_t n, std::uint64_t end);
 
   session& session_;
   strategy_host& strategy_;
@@ -77,7 +78,7 @@ private:
 
 worker::worker(session& s)
     : session_(s), strategy_(s.strategy()), sparse_(s.model().has_tables()), loop_(s), batches_(s),
-      rows_(s.model(), s.strategy().tables()), times_(s.strategy(), s.device()), hooks_(s, loop_, times_),
+      rows_(s.model(), s.strategy().tables()), times_(s.strategy(), s.device(), s.trace()), hooks_(s, loop_, times_),
       losses_(s, loop_, record_), region_(s, record_) {
   if (evaluation::wanted(s)) evaluation_.emplace(s);
 }
@@ -87,15 +88,25 @@ rank_record worker::train() {
   warm_up();
   const std::uint64_t first = session_.job.warmup, end = begin_region();
   for (std::uint64_t n = first; n < end; ++n) {
+    record_trace_of(n, end);
     record_.steps.push_back(step(n));
     const bool last = n + 1 == end;
     if (!last && !evaluation::due(session_, n + 1)) continue;
     complete_step(record_.steps.back());
     if (!last) pause_for_evaluation(n + 1);
   }
+  if (session_.trace()) session_.trace()->record(false);
   end_region(end);
   finish(end);
   return std::move(record_);
+}
+
+// Records a trace of measure.trace timed steps, from the second one on: the first one begins at a barrier.
+void worker::record_trace_of(std::uint64_t n, std::uint64_t end) {
+  if (!session_.trace()) return;
+  const auto traced = static_cast<std::uint64_t>(session_.job.config.measure.trace);
+  const std::uint64_t first = session_.job.warmup + (end - session_.job.warmup > traced ? 1 : 0);
+  session_.trace()->record(n >= first && n < first + traced);
 }
 
 // --------------------------------------------------------------------------------------------------- one step ---
@@ -310,6 +321,8 @@ void worker::pause_for_evaluation(std::uint64_t done) {
   const std::int64_t begin = rg::steady_ns();
   region_.pause();
   evaluate_if_due(done);
+  if (trace_recorder* const t = session_.trace())
+    t->span(event_origin::compute, "evaluation", "evaluation", static_cast<std::uint64_t>(begin), rg::now_ns());
   region_.resume();
   times_.paused(rg::steady_ns() - begin);
 }

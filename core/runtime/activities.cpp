@@ -97,6 +97,8 @@ bool strategy_host::report_ready_buckets() {
   bool any = false;
   while (const auto bucket = buckets_.next_ready()) {
     any = true;
+    if (setup_.trace && setup_.trace->on())
+      setup_.trace->instant(event_origin::loop, "bucket ready", "hook", now(), "bucket", bucket->index);
     if (setup_.strategy->on_gradient)
       check_status(setup_.strategy->on_gradient(self_, step_, bucket->index, bucket->fence), "on_gradient");
   }

@@ -14,7 +14,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 #include <regatta/gemm.hpp>
+#include <regatta/operation_names.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -105,6 +107,13 @@ rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std:
     functions_end_ = std::max(functions_end_, now()) + virtual_ns(cost);
     timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
+    if (trace_recorder* const trace = setup_.trace; trace && trace->on())
+      f = [trace, f = std::move(f), name = rg::operation_name(op.kind)] {
+        const std::uint64_t begin = rg::now_ns();
+        const rg_status status = f();
+        trace->span(event_origin::functions, name, "operation", begin, rg::now_ns());
+        return status;
+      };
     functions_.add(op.cookie, std::move(f));
   }
   return RG_OK;

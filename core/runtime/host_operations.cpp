@@ -39,7 +39,20 @@ template <class Op> rg_status strategy_host::rows(const Op& o) {
   return complete_work(o.op, updates_->measure(is_server(o.role), [&] { return tables_->operate(o); }));
 }
 
+// Executes an operation, and records those of the engine's own; `transfers` records messages.
 rg_status strategy_host::submit(const rg_op& op) {
+  trace_recorder* const trace = setup_.trace;
+  if (!trace || !trace->on() || op.kind <= RG_OP_BARRIER || op.kind == RG_OP_TIMER) return execute(op);
+  const std::uint64_t begin = now();
+  const rg_status status = execute(op);
+  const bool updates = op.kind == RG_OP_APPLY || op.kind == RG_OP_COMMIT || op.kind == RG_OP_ROWS_APPLY;
+  const bool server = op.kind == RG_OP_APPLY && typed<rg_op_apply>(op).role == RG_ROLE_SERVER;
+  trace->span(event_origin::loop, server ? "apply as server" : rg::operation_name(op.kind),
+              updates ? "update" : "operation", begin, now());
+  return status;
+}
+
+rg_status strategy_host::execute(const rg_op& op) {
   switch (op.kind) {
   case RG_OP_SEND:
   case RG_OP_RECV: return transfer(typed<rg_op_transfer>(op));
@@ -112,6 +125,17 @@ bool strategy_host::talks_to(std::uint32_t peer) {
   return talks_[peer] == talk::yes;
 }
 
+// Returns the bucket of a buffer in this rank's weights or gradients, for the trace.
+std::uint32_t strategy_host::bucket_of(const rg_buffer& b) const {
+  const auto ends = buckets_.ends();
+  for (const rg_buffer* all : {&arena_.gradients, &arena_.weights}) {
+    if (!all->region || b.region != all->region || ends.empty()) continue;
+    const std::uint64_t first = (b.offset - all->offset) / sizeof(float);
+    return static_cast<std::uint32_t>(std::ranges::upper_bound(ends, first) - ends.begin());
+  }
+  return no_bucket;
+}
+
 rg_status strategy_host::transfer(const rg_op_transfer& o) {
   const rg_buffer& b = o.buffer;
   accept(o.op, {{"the buffer", b}});
@@ -128,6 +152,7 @@ rg_status strategy_host::transfer(const rg_op_transfer& o) {
   if (o.wire && o.wire != RG_F32 && (b.type != RG_F32 || (o.wire != RG_F16 && o.wire != RG_BF16)))
     refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
   const std::uint32_t wire = o.wire == RG_F32 ? 0 : o.wire;
+  if (setup_.trace) transfers_.next_carries(bucket_of(b));
   if (o.op.kind == RG_OP_SEND)
     transfers_.send(o.op.cookie, o.peer, first_lane_ + o.lane, b, wire);
   else

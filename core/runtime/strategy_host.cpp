@@ -44,7 +44,7 @@ strategy_host::strategy_host(strategy_host_setup setup)
       first_lane_(setup_.step_numbers ? step_sums::lane + 1 : 0),
       transfers_(transport_, setup_.transport.self, setup_.transport.caps, *setup_.transport.host,
                  "transport " + setup_.transport.id, regions_, *on_host_, on_device_.get(), setup_.cluster.rank,
-                 setup_.cluster.size, setup_.lanes + first_lane_),
+                 setup_.cluster.size, setup_.lanes + first_lane_, setup_.trace),
       rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_),
       functions_([this] { transport_.wake(setup_.transport.self); }) {
   if (reaches_)

@@ -22,6 +22,7 @@
 #include "runtime/transfers.hpp"
 #include "runtime/transport_instance.hpp"
 #include "runtime/weight_updates.hpp"
+#include "trace/recorder.hpp"
 
 #include <array>
 #include <atomic>
@@ -66,6 +67,7 @@ struct strategy_host_setup {
   sparse_tables::init_function initial_rows;
   plugin_host::log_function log;
   plugin_host::extension_function extensions; // of the strategy's host; may be empty
+  trace_recorder* trace = nullptr;            // records operations and messages; null: nothing
 };
 
 class strategy_host {
@@ -189,6 +191,8 @@ private:
   void set_record_functions();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
+  rg_status execute(const rg_op& op);
+  std::uint32_t bucket_of(const rg_buffer& b) const;
   // These throw failure (plugin), which guarded() turns into a refusal. refuse() always; require_creating() if the
   // strategy has been created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*),
   // else it returns whether that is the server's; reject() always, with the operation's name before `why`.

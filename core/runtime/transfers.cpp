@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 #include <regatta/ext/collectives.h>
+#include <regatta/operation_names.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -27,11 +29,13 @@ constexpr std::uint64_t one_use = std::uint64_t{1} << 32, index_mask = one_use -
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
                      std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
-                     std::uint32_t size, std::uint32_t lanes)
+                     std::uint32_t size, std::uint32_t lanes, trace_recorder* trace)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
+      virtual_(functions.now && caps.flags & RG_CAP_VIRTUAL),
       ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES || caps.p2p == RG_P2P_ORDERED), host_(host), name_(std::move(name)),
       regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
-      queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
+      queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes), trace_(trace),
+      sequences_(trace ? queues_.size() : 0) {}
 
 transfers::~transfers() {
   for (const auto& o : operations_)
@@ -100,6 +104,7 @@ void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
                      std::uint32_t wire, tally* own) {
   operation* o = new_operation(cookie, peer, lane, buffer, own);
   o->wire = wire;
+  if (trace_) begin_trace(o);
   if (o->how == path::self) {
     self_sends_[lane].push(o);
     match_self(lane);
@@ -120,6 +125,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   o->receive = true;
   o->add = add;
   o->wire = wire;
+  if (trace_) begin_trace(o);
   if (o->how == path::transport) {
     if (o->stage->always_copies() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
       through_scratch(o);
@@ -156,7 +162,37 @@ void transfers::collective(const rg_op_collective& what, collective_function fun
   o->joint.counts = what.counts;
   o->joint.target_counts = what.target_counts;
   o->joint.cookie = o->transfer.cookie;
+  if (trace_) begin_trace(o);
   post(o);
+}
+
+// The strategy's clock: that of the transport if it is virtual.
+std::uint64_t transfers::now() const {
+  return virtual_ ? functions_.now(self_) : rg::now_ns();
+}
+
+// Also while nothing is recorded: sequence numbers of both ranks must agree, and a receive that is posted before the
+// traced steps may end in them.
+void transfers::begin_trace(operation* o) {
+  o->traced = {};
+  trace_event& e = o->traced;
+  e.bucket = std::exchange(bucket_, no_bucket);
+  if (!o->function) {
+    e.kind = o->receive ? event_kind::receive : event_kind::send;
+    e.sequence = sequences_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]++;
+  }
+  e.begin = now();
+}
+
+void transfers::end_trace(const operation& o) const {
+  trace_event e = o.traced;
+  if (!trace_->on()) return;
+  e.end = now();
+  e.origin = event_origin::messages;
+  e.number = o.receive ? o.bytes : bytes_of(o.target);
+  e.peer = o.transfer.peer;
+  e.lane = o.transfer.lane;
+  trace_->add(e, o.function ? rg::operation_name(o.joint.kind) : o.receive ? "receive" : "send", "message", "bytes");
 }
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
@@ -305,6 +341,7 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
     failed_ = describe(*o);
     if (vendor_error) failed_ += fmt::format(" (error {} of its library)", vendor_error);
   }
+  if (trace_) end_trace(*o);
   if (o->own) {
     --o->own->pending;
     o->own->received += o->receive ? o->bytes : 0;

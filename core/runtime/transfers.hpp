@@ -17,6 +17,7 @@
 #include "device/staging.hpp"
 #include "memory/regions.hpp"
 #include "registry/plugin_host.hpp"
+#include "trace/recorder.hpp"
 
 #include <array>
 #include <cstdint>
@@ -31,13 +32,15 @@ namespace regatta {
 
 class transfers {
 public:
-  // Borrows everything but `name`, which begins errors: "transport tcp". `functions` belong to the connected transport
+  // Borrows everything but `name`, which begins errors: "transport tcp". `trace` records messages; null: nothing. `functions` belong to the connected transport
   // instance `self`. Ranks are 0 .. size-1; this rank is `rank`. `on_host` and `on_device` stage regions in host and
   // device memory; `on_device` is null if no region is on a device.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
             std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
-            std::uint32_t size, std::uint32_t lanes);
+            std::uint32_t size, std::uint32_t lanes, trace_recorder* trace = nullptr);
   ~transfers();
+  // With a `trace`: the next send or receive carries this bucket, or no_bucket.
+  void next_carries(std::uint32_t bucket) noexcept { bucket_ = bucket; }
 
   // Begins a send or a receive; a later poll() reports its completion, with `cookie`. Until then the buffer of a send
   // must not change, and that of a receive must not be used. Sends and receives of one peer and lane match in order; a
@@ -107,6 +110,7 @@ private:
     std::uint64_t scratch_bytes;
     rg_region scratch_region; // 0: scratch was never used
     rg_fence busy;            // scratch is being filled or emptied until this fence
+    trace_event traced;       // with a trace
   };
   // A queue in one block of memory.
   struct fifo {
@@ -136,6 +140,9 @@ private:
   void complete_local();
   operation* operation_of(const rg_completion& c) const;
   static std::string describe(const operation& o);
+  std::uint64_t now() const;
+  void begin_trace(operation* o);
+  void end_trace(const operation& o) const;
   void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
   void free_emptied();
   // Collectives share one queue: they begin in the order in which they were submitted, whatever their groups.
@@ -145,7 +152,7 @@ private:
 
   const rg_transport& functions_;
   void* self_;
-  bool adds_, converts_, ordered_;
+  bool adds_, converts_, virtual_, ordered_;
   plugin_host& host_;
   std::string name_;
   region_table& regions_;
@@ -164,6 +171,9 @@ private:
   std::vector<operation*> emptying_;            // have ended, but their scratch is in use
   std::size_t outstanding_ = 0;
   std::uint64_t given_bytes_ = 0;
+  trace_recorder* trace_;
+  std::vector<std::uint64_t> sequences_; // with a trace: messages so far, by [peer][lane][send, receive]
+  std::uint32_t bucket_ = no_bucket;
   rg_status first_error_ = RG_OK; // of an operation that ended
   std::string failed_;            // describes that operation
 };

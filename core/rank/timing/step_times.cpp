@@ -9,6 +9,22 @@
 
 namespace regatta {
 
+void step_times::trace_phase(const char* name, const char* category, std::int64_t begin, std::int64_t end) const {
+  if (trace_)
+    trace_->span(event_origin::compute, name, category, static_cast<std::uint64_t>(begin),
+                 static_cast<std::uint64_t>(end));
+}
+
+// Records the CPU time of all threads of this process until now.
+void step_times::trace_cpu(std::int64_t now) const {
+  if (!trace_ || !trace_->on()) return;
+  trace_event cpu;
+  cpu.kind = event_kind::counter;
+  cpu.begin = cpu.end = static_cast<std::uint64_t>(now);
+  cpu.number = static_cast<std::uint64_t>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+  trace_->add(cpu, "CPU time", "counter", "ns");
+}
+
 void step_times::begin_step() {
   step_ = {};
   host_ = {};
@@ -16,11 +32,14 @@ void step_times::begin_step() {
   has_rows_ = false;
   step_.paused = std::exchange(paused_, 0);
   step_.begin = rg::steady_ns();
+  trace_cpu(step_.begin);
 }
 
 void step_times::input_read() {
   phase_ = rg::steady_ns();
   step_.input = phase_ - step_.begin;
+  trace_phase("input", "phase", step_.begin, phase_);
+  trace_cpu(phase_);
 }
 
 void step_times::rows_known() {
@@ -35,6 +54,7 @@ void step_times::rows_arrived() {
   step_.update = static_cast<std::int64_t>(strategy_.worker_update_ns() - updated_before_);
   step_.stalled = step_.blocked = std::max<std::int64_t>(0, rg::steady_ns() - phase_ - step_.update);
   step_.stalled_at = phase_;
+  trace_phase("rows of sparse tables", "wait", phase_, rg::steady_ns());
   host_.update_before = static_cast<double>(step_.update);
   host_.blocked_before = static_cast<double>(step_.blocked);
 }
@@ -70,6 +90,9 @@ void step_times::pass_ends() {
   step_.stalled += wait_ + backward_wait_;
   waits_ += wait_ + backward_wait_;
   step_.compute_end = now;
+  if (has_backward_) trace_phase("forward pass", "phase", pass_, backward_);
+  trace_phase(has_backward_ ? "backward pass" : "forward and backward pass", "phase", backward_, now);
+  trace_cpu(now);
 }
 
 void step_times::exchange_begins() {
@@ -81,6 +104,11 @@ step_time step_times::end_step(std::uint64_t n) {
   step_.update += update;
   step_.end = rg::steady_ns();
   step_.blocked += step_.end - step_.compute_end - update + waits_;
+  trace_phase("exchange", "wait", step_.compute_end, step_.end);
+  if (trace_)
+    trace_->span(event_origin::compute, "step", "step", static_cast<std::uint64_t>(step_.begin),
+                 static_cast<std::uint64_t>(step_.end), "step", n);
+  trace_cpu(step_.end);
   if (has_rows_) host_.update_after = static_cast<double>(update);
   updates_ = device_times_.spare();
   strategy_.collect_update_spans(updates_);

@@ -15,6 +15,7 @@
 #include "measure/rank_record.hpp"
 #include "rank/timing/device_times.hpp"
 #include "runtime/strategy_host.hpp"
+#include "trace/recorder.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -24,8 +25,10 @@ namespace regatta {
 // All functions are [compute].
 class step_times {
 public:
-  // `strategy` and `d` must outlive this object. `d` may be null: then only the host's clock is read.
-  step_times(strategy_host& strategy, device* d) : strategy_(strategy), device_times_(d) {}
+  // All must outlive this object. `d` may be null: then only the host's clock is read. `trace` records the phases as
+  // well; null: none.
+  step_times(strategy_host& strategy, device* d, trace_recorder* trace)
+      : strategy_(strategy), device_times_(d), trace_(trace) {}
 
   void begin_step();
   // The batch is in memory. The time until rows_known(), if it is called, counts as the forward pass.
@@ -78,8 +81,12 @@ public:
   void forget_exchange_cpu() { exchange_cpu_ = 0; }
 
 private:
+  void trace_phase(const char* name, const char* category, std::int64_t begin, std::int64_t end) const;
+  void trace_cpu(std::int64_t now) const;
+
   strategy_host& strategy_;
   device_times device_times_;
+  trace_recorder* trace_;
   step_time step_;
   device_times::host_part host_;
   std::uint64_t updated_before_ = 0;     // strategy_host::worker_update_ns() when the wait or update began

@@ -115,6 +115,7 @@ TEST_CASE("every key of the schema lands where it belongs") {
     repeats = 1
     baseline = false
     target = 0.75
+    trace = 3
   )");
   CHECK(c.name == "all keys");
   CHECK(c.seed == 9223372036854775807u);
@@ -159,6 +160,7 @@ TEST_CASE("every key of the schema lands where it belongs") {
   CHECK(c.measure.repeats == 1);
   CHECK_FALSE(c.measure.baseline);
   CHECK(c.measure.target == 0.75);
+  CHECK(c.measure.trace == 3);
 
   SUBCASE("and comes back from JSON and from the resolved file") {
     CHECK(to_json(case_from_json(to_json(c))) == to_json(c));

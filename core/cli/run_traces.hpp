@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files of traces beside the result: one for each run (docs/trace.md).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+// [main]
+class run_traces {
+public:
+  // Makes no folder before the first trace.
+  explicit run_traces(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Later traces are of this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2.pftrace.gz.
+  void begin(const std::string& run) { run_ = run; }
+  // Takes the member "trace" of each rank's result, and writes the file if there are any. Returns warnings: events were
+  // dropped, or the file cannot be written. Does not throw for errors of files.
+  std::vector<std::string> take(std::vector<nlohmann::json>& ranks) const;
+
+private:
+  std::filesystem::path folder_;
+  std::string run_;
+};
+
+} // namespace regatta
