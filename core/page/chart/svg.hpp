@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace regatta::page {
+
+// [any] Returns a coordinate with at most one decimal: a tenth of a pixel cannot be seen, and digits fill the page.
+std::string coordinate(double value);
+
+// [any] Returns about the width of a text in pixels at this font size. Fonts differ, so it is rather too wide.
+double text_width(std::string_view text, double size = 11);
+
+// A drawing in the making. Texts are escaped; coordinates are in pixels from the top left. [any]
+class svg {
+public:
+  enum class anchor { start, middle, end };
+
+  void text(double x, double y, std::string_view text, anchor at = anchor::start, std::string_view css = "");
+  void line(double x1, double y1, double x2, double y2, std::string_view css);
+  void rect(double x, double y, double width, double height, std::string_view css, std::string_view tip = "");
+  void path(std::string_view commands, std::string_view css);
+  // Draws a marker (marker_path()) at a position. `attributes` is markup and stands as it is.
+  void marker(double x, double y, std::size_t shape, std::string_view tip = "", std::string_view attributes = "");
+  void begin_group(std::string_view css);
+  void end_group() { body_ += "</g>\n"; }
+
+  // Returns the drawing as an element of a page, which has chart_style(). `name` is read aloud in place of it.
+  std::string element(double width, double height, std::string_view name) const;
+  // Returns the drawing as a file of its own.
+  std::string file(double width, double height, std::string_view name) const;
+
+private:
+  std::string body_;
+};
+
+} // namespace regatta::page
