@@ -30,11 +30,11 @@ std::string colour_class(std::size_t index) {
 
 const char* marker_path(std::size_t index) {
   static constexpr std::array<const char*, markers> paths = {
-      "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z", // circle
-      "M-3.2-3.2h6.4v6.4h-6.4z",                          // square
-      "M0-4.2L4 3.2H-4z",                                 // triangle
-      "M0-4.6L4.2 0L0 4.6L-4.2 0z",                       // diamond
-      "M0 4.2L4-3.2H-4z",                                 // triangle down
+      "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",         // circle
+      "M-3.2-3.2h6.4v6.4h-6.4z",                                  // square
+      "M0-4.2L4 3.2H-4z",                                         // triangle
+      "M0-4.6L4.2 0L0 4.6L-4.2 0z",                               // diamond
+      "M0 4.2L4-3.2H-4z",                                         // triangle down
       "M-1.3-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z" // cross
   };
   return paths[index % markers];

@@ -22,6 +22,8 @@ named_unit unit_of(measure kind, double largest) {
   static constexpr named_unit seconds[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
   static constexpr named_unit bytes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
   static constexpr named_unit rates[] = {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
+  static constexpr named_unit bits[] = {
+      {1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}};
   const auto pick = [&](const auto& units) {
     for (const named_unit& u : units)
       if (largest >= u.size) return u;
@@ -31,6 +33,7 @@ named_unit unit_of(measure kind, double largest) {
   case measure::seconds: return pick(seconds);
   case measure::bytes: return pick(bytes);
   case measure::bytes_per_second: return pick(rates);
+  case measure::bits_per_second: return pick(bits);
   case measure::share: return {0.01, "%"};
   case measure::plain: break;
   }
@@ -42,11 +45,6 @@ double round_step(double range, double wanted) {
   const double rough = range / wanted, power = std::pow(10, std::floor(std::log10(rough)));
   const double digit = rough / power;
   return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
-}
-
-bool is_power_of_two(double value) {
-  int exponent = 0;
-  return value > 0 && std::frexp(value, &exponent) == 0.5;
 }
 
 } // namespace
@@ -65,7 +63,8 @@ scale::scale(const axis& of, double low, double high, double from, double to)
   }
   const named_unit unit = unit_of(of.kind, std::max(std::abs(low_), std::abs(high_)));
   // The ticks of a logarithmic scale have units of their own: "1 us", "1 ms".
-  const bool in_title = !log_ && *unit.name;
+  const bool sizes = of.kind == measure::bytes && !of.at.empty(); // "64KiB"
+  const bool in_title = !log_ && !sizes && *unit.name;
   unit_ = log_ ? 1 : unit.size;
   title_ = of.title + (in_title ? fmt::format(" [{}]", unit.name) : "");
   if (!of.at.empty())
@@ -77,8 +76,8 @@ scale::scale(const axis& of, double low, double high, double from, double to)
 }
 
 double scale::at(double value) const {
-  const double share = log_ ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_))
-                            : (value - low_) / (high_ - low_);
+  const double share =
+      log_ ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_)) : (value - low_) / (high_ - low_);
   return from_ + share * (to_ - from_);
 }
 
@@ -129,9 +128,9 @@ void scale::place_log(const axis& of) {
 }
 
 void scale::place_given(const axis& of) {
-  const bool binary = of.kind == measure::bytes && std::all_of(of.at.begin(), of.at.end(), is_power_of_two);
   for (const double value : of.at)
-    ticks_.push_back({value, binary && !log_ ? exact_bytes(static_cast<std::int64_t>(value)) : text_of(of, value, 0)});
+    ticks_.push_back(
+        {value, of.kind == measure::bytes ? exact_bytes(static_cast<std::int64_t>(value)) : text_of(of, value, 0)});
 }
 
 } // namespace regatta::page

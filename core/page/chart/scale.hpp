@@ -9,12 +9,12 @@
 namespace regatta::page {
 
 // Kinds of values, which decide the unit and the text of ticks.
-enum class measure { plain, seconds, bytes, bytes_per_second, share };
+enum class measure { plain, seconds, bytes, bytes_per_second, bits_per_second, share };
 
 struct axis {
-  std::string title;  // without unit: "step time"
+  std::string title; // without unit: "step time"
   measure kind = measure::plain;
-  bool log = false;   // ignored if a value is 0 or less
+  bool log = false; // ignored if a value is 0 or less
   bool from_zero = false;
   std::vector<double> at; // values of ticks; empty: round values
 };

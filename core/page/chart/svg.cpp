@@ -42,9 +42,11 @@ double text_width(std::string_view text, double size) {
 }
 
 void svg::text(double x, double y, std::string_view text, anchor at, std::string_view css) {
-  const char* const side = at == anchor::start ? "" : at == anchor::middle ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>\n", coordinate(x), coordinate(y), side, css_attribute(css),
-                       markup_text(text));
+  const char* const side = at == anchor::start    ? ""
+                           : at == anchor::middle ? " text-anchor=\"middle\""
+                                                  : " text-anchor=\"end\"";
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>\n", coordinate(x), coordinate(y), side,
+                       css_attribute(css), markup_text(text));
 }
 
 void svg::line(double x1, double y1, double x2, double y2, std::string_view css) {
@@ -57,8 +59,17 @@ void svg::rect(double x, double y, double width, double height, std::string_view
   body_ += tip.empty() ? "/>\n" : ">" + tip_element(tip) + "</rect>\n";
 }
 
-void svg::path(std::string_view commands, std::string_view css) {
-  body_ += fmt::format("<path d=\"{}\"{}/>\n", commands, css_attribute(css));
+void svg::shade(double x, double y, double width, double height, double opacity, std::string_view tip,
+                std::string_view attributes) {
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"bar\" style=\"fill-opacity:{:.2f}\" "
+                       "{}>{}</rect>\n",
+                       coordinate(x), coordinate(y), coordinate(width), coordinate(height), opacity, attributes,
+                       tip_element(tip));
+}
+
+void svg::path(std::string_view commands, std::string_view css, std::string_view tip) {
+  body_ += fmt::format("<path d=\"{}\"{}", commands, css_attribute(css));
+  body_ += tip.empty() ? "/>\n" : ">" + tip_element(tip) + "</path>\n";
 }
 
 void svg::marker(double x, double y, std::size_t shape, std::string_view tip, std::string_view attributes) {

@@ -20,7 +20,10 @@ public:
   void text(double x, double y, std::string_view text, anchor at = anchor::start, std::string_view css = "");
   void line(double x1, double y1, double x2, double y2, std::string_view css);
   void rect(double x, double y, double width, double height, std::string_view css, std::string_view tip = "");
-  void path(std::string_view commands, std::string_view css);
+  // A rectangle filled with the colour of its group at this opacity. `attributes` as of marker().
+  void shade(double x, double y, double width, double height, double opacity, std::string_view tip,
+             std::string_view attributes);
+  void path(std::string_view commands, std::string_view css, std::string_view tip = "");
   // Draws a marker (marker_path()) at a position. `attributes` is markup and stands as it is.
   void marker(double x, double y, std::size_t shape, std::string_view tip = "", std::string_view attributes = "");
   void begin_group(std::string_view css);
