@@ -59,7 +59,7 @@ std::optional<figure> chart_of(const json& results, const operation_runs& o, con
     if (!size || !value) continue;
     const std::string line = line_of(entry);
     auto to = std::find_if(chart.lines.begin(), chart.lines.end(), [&](const auto& l) { return l.name == line; });
-    if (to == chart.lines.end()) to = chart.lines.insert(chart.lines.end(), {line, line, {}});
+    if (to == chart.lines.end()) to = chart.lines.insert(chart.lines.end(), {line, line, chart.lines.size(), {}});
     to->points.push_back({*size, *value, std::nullopt,
                           fmt::format("{}, {}: {}", line, exact_bytes(static_cast<std::int64_t>(*size)), text(*value)),
                           data_attributes(i, path, json(*value))});
@@ -72,6 +72,7 @@ page_table table_of(const json& results) {
   for (const char* key : {"transport", "operation", "algorithm"}) table.columns.push_back({key, "", "", false});
   for (const char* key : {"ranks", "size"}) table.columns.push_back({key, "", "", true});
   table.keys = table.columns.size();
+  table.of_cases = true;
   const struct {
     const char *header, *path, *tip;
     std::string (*text)(double);
@@ -85,7 +86,6 @@ page_table table_of(const json& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const json& entry = results[i];
     page_row& row = table.rows.emplace_back();
-    row.of_case = i;
     row.cells = {{plain_text(entry.at("transport")), nullptr, ""},
                  {plain_text(entry.at("op")), nullptr, ""},
                  {plain_text(entry.value("algorithm", json())), nullptr, ""},
@@ -101,7 +101,7 @@ page_table table_of(const json& results) {
 
 void write_comm(writer& w, const json& document) {
   const json& results = document.at("results");
-  w.heading("Transports and collectives", "comm");
+  w.heading("Time and bandwidth by size", "comm");
   for (const json& host : document.at("context").value("hosts", json::array()))
     w.paragraph(fmt::format("{}, {} cores", plain_text(host.value("cpu", json("unknown CPU"))),
                             plain_text(host.value("cores", json()))));

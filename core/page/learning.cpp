@@ -66,15 +66,17 @@ std::optional<double> abscissa(const sample& s, over of, const json& entry) {
 
 template <class Samples>
 std::vector<std::optional<figure>> curves(const result_view& r, const std::string& name, const std::string& title,
-                                          Samples of) {
-  constexpr std::size_t all_points = 2400, most_points = 200;
+                                          const std::string& value, bool with_bytes, Samples of) {
+  constexpr std::size_t all_points = 600, most_points = 160;
   const std::size_t lines = r.measured().size();
+  const std::vector<legend_entry> legend = r.legend_of(r.keys());
   std::vector<std::optional<figure>> drawn;
   for (const auto& a : abscissas) {
+    if (a.of == over::bytes && !with_bytes) continue;
     line_chart chart{fmt::format("{}-over-{}", name, a.name),
                      fmt::format("{} over {}", title, a.name),
                      {a.title, a.kind, false, true, {}},
-                     {name, measure::plain, false, false, {}},
+                     {value, measure::plain, false, false, {}},
                      {},
                      false,
                      {}};
@@ -88,8 +90,9 @@ std::vector<std::optional<figure>> curves(const result_view& r, const std::strin
           high = std::max(high, s.value);
         }
       if (points.empty()) continue;
-      chart.lines.push_back({r.name_of(i), r.group_of(i, r.keys(), lines),
-                             thinned_points(points, std::clamp<std::size_t>(all_points / lines, 8, most_points))});
+      chart.lines.push_back({r.name_of(i), legend[i].first, legend[i].second,
+                             thinned_points(points, std::clamp<std::size_t>(all_points / lines, 6, most_points)),
+                             r.mark_name(i)});
     }
     constexpr double wide = 30;
     chart.y.log = low > 0 && high > wide * low;
@@ -128,14 +131,14 @@ void write_targets(writer& w, const result_view& r) {
 
 void write_learning(writer& w, const result_view& r) {
   w.heading("What it learned", "learning");
-  w.figures(curves(r, "loss", "Loss", losses_of),
+  w.figures(curves(r, "loss", "Loss", "loss", true, losses_of),
             "The mean loss over the samples of all workers, of the first repeat. Time counts without evaluations and "
-            "without warm-up, whose steps only the other charts have.");
+            "without warm-up, whose steps only the other charts have. Lines with equal losses cover one another.");
   std::string metric;
   for (const std::size_t i : r.measured())
     if (const json m = r.entry(i).value("metric", json()); m.is_object())
       metric = plain_text(m.value("name", json("metric")));
-  if (!metric.empty()) w.figures(curves(r, "metric", "Evaluation: " + metric, metrics_of), "");
+  if (!metric.empty()) w.figures(curves(r, "metric", "Evaluation: " + metric, metric, r.shows_marks(), metrics_of), "");
   write_targets(w, r);
 }
 

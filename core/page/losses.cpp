@@ -42,7 +42,8 @@ std::optional<figure> waterfalls(const result_view& r) {
     for (std::size_t p = 0; p < std::size(loss_parts); ++p) {
       const double share = number_at(entry, std::string("lost.") + loss_parts[p].member).value_or(0);
       if (share != 0)
-        row.marks.push_back(bar{at, at - share, p, fmt::format("{} {}", loss_parts[p].name, percent_text(share))});
+        row.marks.push_back(bar{at, at - share, p,
+                                r.shows_marks() ? fmt::format("{} {}", loss_parts[p].name, percent_text(share)) : ""});
       at -= share;
     }
     row.marks.push_back(dot{*efficiency, std::nullopt, "E " + ratio_text(*efficiency),
@@ -118,7 +119,6 @@ void write_costs(writer& w, const result_view& r) {
   const auto seconds = [&](const std::string& path) {
     return [&r, path](std::size_t i) { return number_cell(value_at(r.entry(i), path), human_seconds); };
   };
-  add({"step", "step_seconds.median", "median of all workers' steps", true}, seconds("step_seconds.median"));
   add({"sent/step", "bytes.sent_per_step.worker", "by a worker", true}, bytes("bytes.sent_per_step.worker"));
   add({"received/step", "bytes.received_per_step.worker", "by a worker", true},
       bytes("bytes.received_per_step.worker"));
@@ -149,9 +149,9 @@ void write_losses(writer& w, const result_view& r) {
   const bool known = chart.has_value();
   std::vector<std::optional<figure>> drawn;
   drawn.push_back(std::move(chart));
-  w.figures(std::move(drawn),
-            "Read from the right: each cause takes its share of 1, and the marker is E. A lighter bar goes back to the "
-            "right: that part took less time than in the baseline, as updates do when servers make them.");
+  w.figures(std::move(drawn), "Read from the right: each cause takes its share of 1, and the marker is E. A thin bar "
+                              "goes back to the right: that part "
+                              "took less time than in the baseline, as updates do when servers make them.");
   if (known)
     write_ledger(w, r);
   else

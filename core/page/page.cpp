@@ -24,7 +24,7 @@ h1{font-size:1.6rem;margin:0 0 .2rem;overflow-wrap:anywhere}
 h2{font-size:1.25rem;margin:2.6rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--rule)}
 h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.4rem 0;overflow-wrap:anywhere}
 p.note,p.about{color:var(--dim);font-size:.88rem;max-width:60rem}
-nav{margin:.6rem 0 0;font-size:.9rem}nav a{color:inherit;margin-right:1.1rem;white-space:nowrap}
+nav{margin:.6rem 0 0;font-size:.9rem}nav a{color:inherit;margin-right:1.1rem;display:inline-block}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1rem;margin:0}
 dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd ul{margin:0;padding-left:1.1rem}
 .good{color:var(--good)}.bad{color:var(--bad)}
@@ -36,7 +36,7 @@ table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-num
 th,td{text-align:left;font-weight:normal;padding:.22rem .9rem .22rem 0;border-bottom:1px solid var(--rule);
  white-space:nowrap;vertical-align:top}
 thead th{color:var(--dim)}th[title]{text-decoration:underline dotted;text-underline-offset:3px;cursor:help}
-.n{text-align:right}td.bad{white-space:normal}
+.n,td[data-value]{text-align:right}td.bad{white-space:normal}
 pre{background:var(--soft);padding:.6rem .8rem;margin:.5rem 0;font-size:.82rem;white-space:pre-wrap;
  overflow-wrap:anywhere}
 summary{cursor:pointer;margin:.6rem 0}
@@ -90,7 +90,7 @@ void write_document(writer& w, const source& s) {
     write_learning(w, r);
   } else {
     w.paragraph("No case has run.");
-    w.raw(markup_of(r.table_of_cases()));
+    w.raw(markup_of(r.table_of_cases(true)));
   }
   write_again(w, context, s.toml);
 }
@@ -99,6 +99,8 @@ void write_document(writer& w, const source& s) {
 
 page render_page(const std::vector<source>& sources) {
   writer w;
+  w.raw("<svg class=\"chart\" width=\"0\" height=\"0\" style=\"position:absolute\">" + marker_definitions() +
+        "</svg>\n");
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources.size() > 1) w.set_prefix(fmt::format("r{}-", i + 1));
     w.raw(fmt::format("<article data-document=\"{}\">\n", i));

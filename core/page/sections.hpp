@@ -37,8 +37,6 @@ private:
   std::vector<figure> figures_;
 };
 
-inline constexpr std::size_t most_rows = 40; // of a chart of cases; more are in the tables
-
 // What was measured, on which machine, and whether to trust it.
 void write_trust(writer& w, const result_view& r);
 // How fast, and how well it scaled.

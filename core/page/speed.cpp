@@ -34,6 +34,7 @@ std::string number_text(double value, bool ratio) {
 }
 
 std::string tip_of(const result_view& r, std::size_t i, const shown_figure& f) {
+  if (!r.shows_marks()) return "";
   const json& entry = r.entry(i);
   const double value = number_at(entry, f.member + ".median").value_or(0);
   std::string tip = fmt::format("{}: {} {}", r.name_of(i), f.ratio ? f.unit : number_text(value, false),
@@ -42,6 +43,11 @@ std::string tip_of(const result_view& r, std::size_t i, const shown_figure& f) {
     tip += fmt::format(", interval {} to {}", number_text(interval->first, f.ratio),
                        number_text(interval->second, f.ratio));
   return tip;
+}
+
+std::string mark_attributes(const result_view& r, std::size_t i, const shown_figure& f) {
+  const std::string path = f.member + ".median";
+  return r.shows_marks() ? data_attributes(i, path, value_at(r.entry(i), path)) : "";
 }
 
 // Returns the swept keys with at least two values that are all numbers or sizes.
@@ -100,7 +106,7 @@ std::optional<figure> over_key(const result_view& r, const std::string& key, con
                    {}};
   if (f.ratio) chart.also = {1};
   std::vector<std::string> names;
-  std::vector<std::size_t> first; // a case of each line
+  const std::vector<legend_entry> legend = r.legend_of(others);
   for (const std::size_t i : r.measured()) {
     const auto y = number_at(r.entry(i), f.member + ".median");
     const auto x = swept_number(key, r.value_of(i, key));
@@ -109,17 +115,13 @@ std::optional<figure> over_key(const result_view& r, const std::string& key, con
     std::size_t at = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
     if (at == names.size()) {
       names.push_back(name);
-      first.push_back(i);
-      chart.lines.push_back({name, "", {}});
+      chart.lines.push_back({name, legend[i].first, legend[i].second, {}});
     }
-    chart.lines[at].points.push_back({x->first, *y, interval_at(r.entry(i), f.member), tip_of(r, i, f),
-                                      data_attributes(i, f.member + ".median", json(*y))});
+    chart.lines[at].points.push_back(
+        {x->first, *y, interval_at(r.entry(i), f.member), tip_of(r, i, f), mark_attributes(r, i, f)});
   }
-  for (std::size_t l = 0; l < chart.lines.size(); ++l) {
-    chart.lines[l].group = r.group_of(first[l], others, chart.lines.size());
-    std::stable_sort(chart.lines[l].points.begin(), chart.lines[l].points.end(),
-                     [](const auto& a, const auto& b) { return a.x < b.x; });
-  }
+  for (chart_line& l : chart.lines)
+    std::stable_sort(l.points.begin(), l.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   return draw(chart);
 }
 
@@ -132,8 +134,7 @@ std::optional<figure> dots_of(const result_view& r, const shown_figure& f) {
     if (!value) continue;
     chart_row& row = chart.rows.emplace_back();
     row.label = r.name_of(i);
-    row.marks.emplace_back(dot{*value, interval_at(r.entry(i), f.member), tip_of(r, i, f),
-                               data_attributes(i, f.member + ".median", json(*value))});
+    row.marks.emplace_back(dot{*value, interval_at(r.entry(i), f.member), tip_of(r, i, f), mark_attributes(r, i, f)});
   }
   return draw(chart);
 }
@@ -169,7 +170,7 @@ std::vector<std::optional<figure>> maps_of(const result_view& r, const std::vect
                       std::vector(rows.size(), std::vector<std::optional<heat_cell>>(columns.size()))});
     maps[m].cells[place(rows, plain_text(r.value_of(i, numeric[0])))]
                  [place(columns, plain_text(r.value_of(i, numeric[1])))] =
-        heat_cell{value, ratio_text(value), tip_of(r, i, shown[1]), data_attributes(i, "efficiency.median", value)};
+        heat_cell{value, ratio_text(value), tip_of(r, i, shown[1]), mark_attributes(r, i, shown[1])};
   }
   std::vector<std::optional<figure>> drawn;
   for (std::size_t m = 0; m < std::min(maps.size(), most_maps); ++m) drawn.push_back(draw(maps[m]));
@@ -177,7 +178,7 @@ std::vector<std::optional<figure>> maps_of(const result_view& r, const std::vect
 }
 
 void write_table(writer& w, const result_view& r) {
-  page_table table = r.table_of_cases();
+  page_table table = r.table_of_cases(true);
   const auto add = [&](const std::string& header, const std::string& path, const std::string& tip, auto text) {
     table.columns.push_back({header, path, tip, true});
     for (std::size_t i = 0; i < r.size(); ++i)
@@ -194,15 +195,14 @@ void write_table(writer& w, const result_view& r) {
   add("to", "efficiency.high", "interval of the median", ratio_text);
   add("detectable", "efficiency.smallest_detectable", "smallest change of E that so many repeats can find",
       percent_text);
-  add("repeats", "efficiency.n", "", plain);
+  if (r.shows_marks()) add("repeats", "samples_per_second.n", "", plain);
   for (const std::size_t i : r.measured()) {
     const json metric = r.entry(i).value("metric", json());
     if (!metric.is_object()) continue;
     add(plain_text(metric.value("name", json("metric"))), "metric.value", "after the last step", loss_text);
     break;
   }
-  add("first loss", "loss.first", "", loss_text);
-  add("last loss", "loss.last", "", loss_text);
+  add("loss", "loss.last", "of the last step", loss_text);
   remove_empty_columns(table);
   w.raw(markup_of(table));
 }

@@ -73,8 +73,9 @@ std::optional<figure> distribution(const result_view& r) {
     if (!each) ranks = {joined(ranks)};
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const std::string name = r.name_of(i) + (each ? fmt::format(", rank {}", rank) : "");
-      const auto b = box_of(ranks[rank], name);
+      auto b = box_of(ranks[rank], name);
       if (!b) continue;
+      if (!each) b->tip.clear();
       chart_row& row = chart.rows.emplace_back();
       row.label = name;
       row.colour = n;
@@ -97,7 +98,7 @@ std::vector<chart_point> run_of(const json& entry, std::size_t rank) {
 }
 
 std::vector<std::optional<figure>> time_series(const result_view& r) {
-  constexpr std::size_t most_panels = 4, most_lines = 60, all_points = 2400, most_points = 240;
+  constexpr std::size_t most_panels = 4, most_lines = 60, all_points = 600, most_points = 160;
   const axis x{"step of the timed region", measure::plain, false, false, {}},
       y{"step time", measure::seconds, false, true, {}};
   std::vector<std::optional<figure>> drawn;
@@ -109,20 +110,25 @@ std::vector<std::optional<figure>> time_series(const result_view& r) {
         const auto points = thinned_points(run_of(r.entry(i), rank), most_points);
         if (points.empty()) break;
         const std::string name = fmt::format("rank {}", rank);
-        chart.lines.push_back({name, name, points});
+        chart.lines.push_back({name, name, rank, points});
       }
       if (chart.lines.size() > 7) // more ranks than colours
-        for (chart_line& l : chart.lines) l.group = "";
+        for (chart_line& l : chart.lines) {
+          l.group = "";
+          l.look = 0;
+        }
       drawn.push_back(draw(chart));
     }
     return drawn;
   }
   line_chart chart{"run", "The first repeat, step by step: rank 0", x, y, {}, false, {}};
   const std::size_t lines = r.measured().size();
+  const std::vector<legend_entry> legend = r.legend_of(r.keys());
   for (const std::size_t i : r.measured())
     chart.lines.push_back(
-        {r.name_of(i), r.group_of(i, r.keys(), lines),
-         thinned_points(run_of(r.entry(i), 0), std::clamp<std::size_t>(all_points / lines, 8, most_points))});
+        {r.name_of(i), legend[i].first, legend[i].second,
+         thinned_points(run_of(r.entry(i), 0), std::clamp<std::size_t>(all_points / lines, 6, most_points)),
+         r.mark_name(i)});
   drawn.push_back(draw(chart));
   return drawn;
 }

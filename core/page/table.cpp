@@ -2,6 +2,7 @@
 #include "page/table.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -19,9 +20,11 @@ std::string attribute(const char* name, const std::string& value) {
 
 std::string cell_markup(const page_cell& cell, const page_column& column, bool key) {
   std::string attributes;
-  if (cell.value.is_number()) attributes = fmt::format(" data-value=\"{}\"", cell.value.dump());
+  if (cell.value.is_number())
+    attributes = fmt::format(" data-value={}", cell.value.dump());
+  else if (column.right && !key)
+    attributes += " class=\"n\""; // numbers are aligned by their attribute
   attributes += attribute("data-path", cell.path);
-  if (column.right) attributes += " class=\"n\"";
   const char* const tag = key ? "th" : "td";
   return fmt::format("<{}{}>{}</{}>", tag, attributes, markup_text(cell.text), tag);
 }
@@ -41,13 +44,16 @@ void remove_empty_columns(page_table& table) {
 
 std::string markup_of(const page_table& table) {
   if (table.rows.empty() || table.columns.size() <= table.keys) return "";
-  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
-  for (const page_column& c : table.columns)
+  std::string out =
+      fmt::format("<div class=\"wide\"><table{}>\n<thead><tr>", table.of_cases ? " data-cases=\"0\"" : "");
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const page_column& c = table.columns[i];
     out += fmt::format("<th{}{}{}>{}</th>", attribute("data-path", c.path), attribute("title", c.tip),
-                       c.right ? " class=\"n\"" : "", markup_text(c.header));
+                       c.right && i >= table.keys ? " class=\"n\"" : "", markup_text(c.header));
+  }
   out += "</tr></thead>\n<tbody>\n";
   for (const page_row& row : table.rows) {
-    out += row.of_case ? fmt::format("<tr data-case=\"{}\">", *row.of_case) : "<tr>";
+    out += "<tr>";
     const std::size_t shown = row.note.empty() ? row.cells.size() : table.keys;
     for (std::size_t c = 0; c < shown; ++c) out += cell_markup(row.cells[c], table.columns[c], c < table.keys);
     if (!row.note.empty())
@@ -68,7 +74,8 @@ std::string ratio_text(double ratio) {
 }
 
 std::string percent_text(double share) {
-  return percent(share);
+  constexpr double visible = 0.0005; // less is 0.0 %, without a sign
+  return percent(std::abs(share) < visible ? 0 : share);
 }
 
 std::string loss_text(double loss) {

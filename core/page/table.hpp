@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables of a page. A number stands there rounded for people, and in full precision as the attribute data-value of its
-// cell; the attribute data-path of its column, or of the cell itself, says where it stands in the entry of the result
-// that data-case of the row counts from 0.
+// cell. The attribute data-path of its column, or of the cell itself, says where it stands in its entry of the result.
+// Row n of a table with the attribute data-cases is entry n.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,6 @@ struct page_column {
 };
 
 struct page_row {
-  std::optional<std::size_t> of_case;
   std::vector<page_cell> cells; // one per column
   std::string note;             // if not empty, replaces the cells from page_table::keys on
 };
@@ -35,7 +34,8 @@ struct page_row {
 struct page_table {
   std::vector<page_column> columns;
   std::vector<page_row> rows;
-  std::size_t keys = 0; // number of first columns, which identify a row
+  std::size_t keys = 0;  // number of first columns, which identify a row
+  bool of_cases = false; // the rows are the entries of a result
 };
 
 // Removes columns behind the keys in which no cell has a value or a text other than "-".

@@ -2,7 +2,6 @@
 #include "page/view.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -36,29 +35,40 @@ std::string result_view::name_of(std::size_t index, const std::vector<std::strin
   return parts.empty() ? "the case" : join(parts);
 }
 
-std::string result_view::group_of(std::size_t index, const std::vector<std::string>& keys, std::size_t lines) const {
-  if (lines <= colours) return name_of(index, keys);
-  for (const std::string& key : keys) {
-    std::set<std::string> values;
-    for (const std::size_t i : measured_) values.insert(plain_text(value_of(i, key)));
-    if (values.size() > 1 && values.size() <= colours) return name_of(index, {key});
-  }
-  return "";
+std::vector<legend_entry> result_view::legend_of(const std::vector<std::string>& keys) const {
+  const auto numbered = [&](auto text_of) {
+    std::vector<legend_entry> entries(size());
+    std::vector<std::string> texts;
+    for (const std::size_t i : measured_) {
+      const std::string text = text_of(i);
+      const auto found = std::find(texts.begin(), texts.end(), text);
+      entries[i] = {text, static_cast<std::size_t>(found - texts.begin())};
+      if (found == texts.end()) texts.push_back(text);
+    }
+    return std::pair(entries, texts.size());
+  };
+  if (auto [entries, count] = numbered([&](std::size_t i) { return name_of(i, keys); }); count <= colours)
+    return entries;
+  for (const std::string& key : keys)
+    if (auto [entries, count] = numbered([&](std::size_t i) { return name_of(i, {key}); });
+        count > 1 && count <= colours)
+      return entries;
+  return std::vector<legend_entry>(size());
 }
 
-page_table result_view::table_of_cases() const {
+page_table result_view::table_of_cases(bool names_cases) const {
+  const bool numbered = !shows_marks(), named = names_cases || !numbered;
   page_table table;
-  for (const std::string& key : keys_) {
-    const bool number = size() > 0 && value_of(0, key).is_number();
-    table.columns.push_back({short_name(key), "", key, number});
-  }
-  if (keys_.empty()) table.columns.push_back({"case", "", "", false});
+  if (numbered || keys_.empty()) table.columns.push_back({"case", "", "", false});
+  if (named)
+    for (const std::string& key : keys_) table.columns.push_back({short_name(key), "", key, false});
   table.keys = table.columns.size();
+  table.of_cases = true;
   for (std::size_t i = 0; i < size(); ++i) {
     page_row& row = table.rows.emplace_back();
-    row.of_case = i;
-    for (const std::string& key : keys_) row.cells.push_back({plain_text(value_of(i, key)), nullptr, ""});
-    if (keys_.empty()) row.cells.push_back({"the case", nullptr, ""});
+    if (numbered || keys_.empty()) row.cells.push_back({std::to_string(i + 1), nullptr, ""});
+    if (named)
+      for (const std::string& key : keys_) row.cells.push_back({plain_text(value_of(i, key)), nullptr, ""});
     if (has_figures(entry(i))) continue;
     row.note = entry(i).at("status").get<std::string>();
     if (const json error = entry(i).value("error", json()); error.is_string())

@@ -11,10 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "page/chart/figure.hpp"
 #include "page/chart/scale.hpp"
 #include "page/table.hpp"
 
 namespace regatta::page {
+
+inline constexpr std::size_t most_rows = 24; // of a chart of cases; more are in the tables
 
 // A result and the words for its cases. The document must outlive it. [any]
 class result_view {
@@ -32,13 +35,24 @@ public:
   // Returns the values of these keys, such as "allreduce, workers 2"; "the case" without keys.
   std::string name_of(std::size_t index, const std::vector<std::string>& keys) const;
   std::string name_of(std::size_t index) const { return name_of(index, keys_); }
-  // Returns the text of the case in a legend of at most as many entries as there are colours: its name if there are few
-  // cases, else the value of the first of the keys that has few values.
-  std::string group_of(std::size_t index, const std::vector<std::string>& keys, std::size_t lines) const;
+  // Returns for each case the entry of a legend whose lines are told apart by these keys: the case's name if there are
+  // at most as many names as colours, else the value of the first of the keys that has few values. Cases without
+  // figures have an entry too, which counts nowhere.
+  std::vector<legend_entry> legend_of(const std::vector<std::string>& keys) const;
+
+  // Whether charts of cases have texts and values at each mark. With many cases these would be most of the page, and the
+  // tables have the values.
+  bool shows_marks() const { return measured_.size() <= most_rows; }
+
+  // Returns the text at a mark of a chart: the name, or with many cases the number that the table of cases shows.
+  std::string mark_name(std::size_t index) const {
+    return shows_marks() ? name_of(index) : "case " + std::to_string(index + 1);
+  }
 
   // Returns a table with a row for each case, whose first columns are the swept keys; cases without figures have a
-  // note in place of the cells that the caller appends to all other rows.
-  page_table table_of_cases() const;
+  // note in place of the cells that the caller appends to all other rows. With many cases the rows are numbered, and
+  // only one table of the page, with `names_cases`, has the keys.
+  page_table table_of_cases(bool names_cases = false) const;
 
 private:
   const nlohmann::json& result_;
@@ -56,7 +70,7 @@ std::optional<std::pair<double, double>> interval_at(const nlohmann::json& entry
 // Returns a swept value as a number, with its kind: 4, "64KiB", "10Gbit/s".
 std::optional<std::pair<double, measure>> swept_number(const std::string& key, const nlohmann::json& value);
 
-// Returns the attributes of the marker of a value: data-case, data-path, data-value.
+// Returns the attributes of an element that shows a value: data-case, data-path, data-value.
 std::string data_attributes(std::size_t of_case, const std::string& path, const nlohmann::json& value);
 
 } // namespace regatta::page

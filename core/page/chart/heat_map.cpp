@@ -36,6 +36,7 @@ std::optional<figure> draw(const heat_map& map) {
   for (std::size_t c = 0; c < map.columns.size(); ++c)
     d.text(left + (static_cast<double>(c) + 0.5) * width, top - 6, fitted(map.columns[c], width - 4),
            svg::anchor::middle, "dim");
+  d.begin_group("c0");
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const double y = top + static_cast<double>(r) * row_height;
     d.text(left - 8, y + 16, fitted(map.rows[r], left - 10), svg::anchor::end);
@@ -45,13 +46,12 @@ std::optional<figure> draw(const heat_map& map) {
       f.csv += fmt::format("{},{},{}\n", csv_field(map.rows[r]), csv_field(map.columns[c]), cell->value);
       const double share = high > low ? (cell->value - low) / (high - low) : 0;
       const double x = left + static_cast<double>(c) * width;
-      d.begin_group("c0");
       d.shade(x + 1, y + 1, width - 2, row_height - 2, palest + share * (darkest - palest), cell->tip,
               cell->attributes);
-      d.end_group();
       d.text(x + width / 2, y + 16, fitted(cell->text, width), svg::anchor::middle);
     }
   }
+  d.end_group();
   f.height = top + static_cast<double>(map.rows.size()) * row_height + 6;
   return f;
 }

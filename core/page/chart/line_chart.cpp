@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 namespace regatta::page {
 namespace {
 
-constexpr double plot_height = 190, bottom = 34, right_margin = 12, cap = 3;
+constexpr double plot_height = 190, bottom = 34, right_margin = 12, cap = 3, apart = 4;
 
 struct extent {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -30,11 +31,12 @@ bool is_drawn(const chart_point& p) {
 }
 
 // Returns the groups in the order of their first lines.
-std::vector<std::string> groups_of(const line_chart& chart) {
-  std::vector<std::string> groups;
+std::vector<legend_entry> legend_of(const line_chart& chart) {
+  std::vector<legend_entry> legend;
   for (const chart_line& l : chart.lines)
-    if (std::find(groups.begin(), groups.end(), l.group) == groups.end()) groups.push_back(l.group);
-  return groups;
+    if (const legend_entry entry{l.group, l.look}; std::find(legend.begin(), legend.end(), entry) == legend.end())
+      legend.push_back(entry);
+  return legend;
 }
 
 double widest_of(const std::vector<tick>& ticks) {
@@ -64,28 +66,66 @@ void draw_axes(svg& d, const scale& x, const scale& y, double left, double top) 
   d.text(end, base + 29, x.title(), svg::anchor::end, "dim");
 }
 
-void draw_line(svg& d, const chart_line& line, std::size_t index, const scale& x, const scale& y, bool markers) {
-  std::string course, errors;
+// Draws an interval as a vertical bar, with caps unless there are very many.
+void add_interval(course& errors, const std::pair<double, double>& interval, double x, const scale& y, bool caps) {
+  const double low = y.at(interval.first), high = y.at(interval.second);
+  errors.move(x, low);
+  errors.line(x, high);
+  if (!caps) return;
+  for (const double end : {low, high}) {
+    errors.move(x - cap, end);
+    errors.line(x + cap, end);
+  }
+}
+
+void draw_line(svg& d, const chart_line& line, const scale& x, const scale& y, bool markers, double shift,
+               bool crowded) {
+  const double grid = crowded ? 1 : 0.1;
+  course points(grid), errors(grid);
   bool open = false;
   for (const chart_point& p : line.points) {
     if (!is_drawn(p)) {
       open = false;
       continue;
     }
-    course += fmt::format("{}{} {}", open ? "L" : "M", coordinate(x.at(p.x)), coordinate(y.at(p.y)));
+    const double at = x.at(p.x) + shift;
+    open ? points.line(at, y.at(p.y)) : points.move(at, y.at(p.y));
     open = true;
-    if (!p.interval) continue;
-    errors += fmt::format("M{0} {1}h{3}m-{4} 0V{2}m-{4} 0h{3}", coordinate(x.at(p.x) - cap),
-                          coordinate(y.at(p.interval->first)), coordinate(y.at(p.interval->second)),
-                          coordinate(2 * cap), coordinate(cap));
+    if (p.interval) add_interval(errors, *p.interval, at, y, !crowded);
   }
-  d.begin_group(colour_class(index));
-  d.path(course, "l", line.name);
-  if (!errors.empty()) d.path(errors, "e");
-  if (markers)
-    for (const chart_point& p : line.points)
-      if (is_drawn(p)) d.marker(x.at(p.x), y.at(p.y), index, p.tip, p.attributes);
-  d.end_group();
+  d.path(points.text(), "", line.tip.empty() ? line.name : line.tip);
+  if (!errors.text().empty()) d.path(errors.text(), "e");
+  if (!markers) return;
+  for (const chart_point& p : line.points)
+    if (is_drawn(p)) d.marker(x.at(p.x) + shift, y.at(p.y), line.look, p.tip, p.attributes);
+}
+
+// Draws all lines, those of one look in one group.
+void draw_lines(svg& d, const line_chart& chart, const scale& x, const scale& y) {
+  std::size_t points = 0;
+  bool intervals = false;
+  for (const chart_line& l : chart.lines) {
+    points += l.points.size();
+    intervals = intervals || std::any_of(l.points.begin(), l.points.end(),
+                                         [](const chart_point& p) { return p.interval.has_value(); });
+  }
+  constexpr std::size_t many_points = 600, many_intervals = 60;
+  const bool crowded = chart.lines.size() > colours && points > (intervals ? many_intervals : many_points);
+  // Marks at the same x stand side by side, so that their intervals can be told apart.
+  const std::size_t side_by_side = intervals && chart.lines.size() <= colours ? chart.lines.size() : 1;
+  std::vector<std::size_t> order(chart.lines.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return chart.lines[a].look < chart.lines[b].look; });
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    const chart_line& line = chart.lines[order[n]];
+    const bool begins = n == 0 || chart.lines[order[n - 1]].look != line.look;
+    if (begins && n > 0) d.end_group();
+    if (begins) d.begin_group("ls " + colour_class(line.look));
+    const double place = static_cast<double>(order[n] % side_by_side) - static_cast<double>(side_by_side - 1) / 2;
+    draw_line(d, line, x, y, chart.markers, place * apart, crowded);
+  }
+  if (!order.empty()) d.end_group();
 }
 
 std::string csv_of(const line_chart& chart) {
@@ -115,9 +155,7 @@ std::optional<figure> draw(const line_chart& chart) {
   if (!xs.known() || !ys.known()) return std::nullopt;
   for (const double value : chart.also) ys.add(value);
   figure f{chart.name, chart.title, {}, figure_width, 0, csv_of(chart)};
-  const std::vector<std::string> groups = groups_of(chart);
-  std::vector<legend_entry> legend;
-  for (std::size_t i = 0; i < groups.size(); ++i) legend.emplace_back(groups[i], i);
+  const std::vector<legend_entry> legend = legend_of(chart);
   const legend_key key = chart.markers ? legend_key::marked_line : legend_key::line;
   const double top = draw_head(f.drawing, chart.title, legend, key) + 24;
   const scale y(chart.y, ys.low, ys.high, top + plot_height, top);
@@ -125,10 +163,7 @@ std::optional<figure> draw(const line_chart& chart) {
   const scale x(chart.x, xs.low, xs.high, left + inset, figure_width - right_margin - inset);
   draw_axes(f.drawing, x, y, left, top);
   if (chart.lines.size() > colours) f.drawing.begin_group("thin");
-  for (const chart_line& l : chart.lines) {
-    const auto group = std::find(groups.begin(), groups.end(), l.group) - groups.begin();
-    draw_line(f.drawing, l, static_cast<std::size_t>(group), x, y, chart.markers);
-  }
+  draw_lines(f.drawing, chart, x, y);
   if (chart.lines.size() > colours) f.drawing.end_group();
   f.height = top + plot_height + bottom;
   return f;

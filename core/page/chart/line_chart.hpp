@@ -19,9 +19,11 @@ struct chart_point {
 };
 
 struct chart_line {
-  std::string name;  // of one line, for the tooltip and the data
-  std::string group; // its entry in the legend; lines of one group look alike
+  std::string name;     // of one line, for the data
+  std::string group;    // its entry in the legend
+  std::size_t look = 0; // index of its colour and marker; the same for all lines of a group
   std::vector<chart_point> points;
+  std::string tip = {}; // of the line; empty: its name
 };
 
 struct line_chart {

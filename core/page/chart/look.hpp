@@ -19,6 +19,11 @@ std::string chart_style();
 // Returns the class that sets the colour of series `index`: "c0" to "c6".
 std::string colour_class(std::size_t index);
 
+// Returns the id of the marker of series `index`, which marker_definitions() defines.
+std::string marker_id(std::size_t index);
+// Returns an element that draws nothing and defines the markers. A page has it once, a drawing's own file has its own.
+std::string marker_definitions();
+
 // Returns the outline of the marker of series `index`, centred at 0, 0, as the commands of a path: circle, square,
 // triangle, diamond, triangle down, cross. With 7 colours, 42 series differ in colour or shape.
 const char* marker_path(std::size_t index);

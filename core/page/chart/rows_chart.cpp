@@ -12,7 +12,7 @@
 namespace regatta::page {
 namespace {
 
-constexpr double longest_side_label = 150, right_room = 14, mark_height = 12, label_height = 14, block_gap = 8;
+constexpr double longest_side_label = 150, right_room = 14, mark_height = 13, label_height = 14, block_gap = 8;
 
 template <class... F> struct overloaded : F... { using F::operator()...; };
 
@@ -44,10 +44,12 @@ void draw_dot(svg& d, const dot& m, std::size_t colour, const scale& x, double y
 }
 
 void draw_bar(svg& d, const bar& m, const scale& x, double y) {
-  const double a = std::min(x.at(m.from), x.at(m.to)), b = std::max(x.at(m.from), x.at(m.to));
-  d.begin_group(colour_class(m.colour));
-  d.rect(a, y - 5, std::max(b - a, 0.8), 10, m.to > m.from ? "gain" : "bar", m.tip);
-  d.end_group();
+  const double from = x.at(m.from), to = x.at(m.to), least = 0.8;
+  const double width = std::abs(to - from) < least ? least : to - from;
+  // A gain goes back over the bars before it, so it is drawn below them.
+  const bool gain = m.to > m.from;
+  d.path(fmt::format("M{} {}h{}", coordinate(from), coordinate(gain ? y + 4.2 : y - 2), coordinate(width)),
+         (gain ? "gain " : "loss ") + colour_class(m.colour), m.tip);
 }
 
 void draw_box(svg& d, const box& m, const scale& x, double y) {
@@ -122,7 +124,7 @@ std::optional<figure> draw(const rows_chart& chart) {
     if (row.begins_block && !middles.empty()) y += block_gap;
     if (!beside && !row.label.empty()) y += label_height;
     middles.push_back(y + mark_height / 2);
-    y += mark_height + 4;
+    y += mark_height + 5;
   }
   f.height = draw_axis(d, x, left, top, y + 2);
   for (std::size_t i = 0; i < chart.rows.size(); ++i) {

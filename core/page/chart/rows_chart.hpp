@@ -22,7 +22,7 @@ struct dot {
   std::string tip, attributes; // as of chart_point
 };
 
-// A step of a waterfall. One that goes to the right is a gain and is drawn lighter.
+// A step of a waterfall. One that goes to the right is a gain and is drawn as a thin bar below.
 struct bar {
   double from = 0, to = 0;
   std::size_t colour = 0; // as of a series

@@ -61,6 +61,11 @@ scale::scale(const axis& of, double low, double high, double from, double to)
     low_ = log_ ? low_ / 2 : low_ - room;
     high_ = log_ ? high_ * 2 : high_ + room;
   }
+  if (log_ && of.at.empty()) { // marks at the ends of the axis would be cut
+    const double room = std::pow(high_ / low_, 0.03);
+    low_ /= room;
+    high_ *= room;
+  }
   const named_unit unit = unit_of(of.kind, std::max(std::abs(low_), std::abs(high_)));
   // The ticks of a logarithmic scale have units of their own: "1 us", "1 ms".
   const bool sizes = of.kind == measure::bytes && !of.at.empty(); // "64KiB"

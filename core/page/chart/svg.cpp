@@ -28,6 +28,20 @@ std::string coordinate(double value) {
   return std::fmod(tenths, 10) == 0 ? fmt::format("{:.0f}", tenths / 10) : fmt::format("{:.1f}", tenths / 10);
 }
 
+void course::move(double x, double y) {
+  x_ = std::round(x / grid_) * grid_;
+  y_ = std::round(y / grid_) * grid_;
+  text_ += fmt::format("M{} {}", coordinate(x_), coordinate(y_));
+}
+
+void course::line(double x, double y) {
+  const double to_x = std::round(x / grid_) * grid_, to_y = std::round(y / grid_) * grid_;
+  const std::string down = coordinate(to_y - y_);
+  text_ += fmt::format("l{}{}{}", coordinate(to_x - x_), down.starts_with('-') ? "" : " ", down);
+  x_ = to_x;
+  y_ = to_y;
+}
+
 double text_width(std::string_view text, double size) {
   double ems = 0;
   while (!text.empty()) {
@@ -61,10 +75,10 @@ void svg::rect(double x, double y, double width, double height, std::string_view
 
 void svg::shade(double x, double y, double width, double height, double opacity, std::string_view tip,
                 std::string_view attributes) {
-  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"bar\" style=\"fill-opacity:{:.2f}\" "
-                       "{}>{}</rect>\n",
-                       coordinate(x), coordinate(y), coordinate(width), coordinate(height), opacity, attributes,
-                       tip_element(tip));
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"bar\" fill-opacity=\"{:.2f}\"{}{}",
+                       coordinate(x), coordinate(y), coordinate(width), coordinate(height), opacity,
+                       attributes.empty() ? "" : " ", attributes);
+  body_ += tip.empty() ? "/>\n" : ">" + tip_element(tip) + "</rect>\n";
 }
 
 void svg::path(std::string_view commands, std::string_view css, std::string_view tip) {
@@ -73,9 +87,9 @@ void svg::path(std::string_view commands, std::string_view css, std::string_view
 }
 
 void svg::marker(double x, double y, std::size_t shape, std::string_view tip, std::string_view attributes) {
-  body_ += fmt::format("<path class=\"m\" transform=\"translate({} {})\" d=\"{}\"{}{}", coordinate(x), coordinate(y),
-                       marker_path(shape), attributes.empty() ? "" : " ", attributes);
-  body_ += tip.empty() ? "/>\n" : ">" + tip_element(tip) + "</path>\n";
+  body_ += fmt::format("<use href=\"#{}\" x=\"{}\" y=\"{}\"{}{}", marker_id(shape), coordinate(x), coordinate(y),
+                       attributes.empty() ? "" : " ", attributes);
+  body_ += tip.empty() ? "/>\n" : ">" + tip_element(tip) + "</use>\n";
 }
 
 void svg::begin_group(std::string_view css) {
@@ -90,8 +104,9 @@ std::string svg::element(double width, double height, std::string_view name) con
 std::string svg::file(double width, double height, std::string_view name) const {
   return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{0}\" height=\"{1}\" "
                      "viewBox=\"0 0 {0} {1}\" role=\"img\">\n<title>{2}</title>\n<style>{3}</style>\n"
-                     "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--page)\"/>\n{4}</svg>\n",
-                     coordinate(width), coordinate(height), markup_text(name), chart_style(), body_);
+                     "{4}<rect width=\"100%\" height=\"100%\" style=\"fill:var(--page)\"/>\n{5}</svg>\n",
+                     coordinate(width), coordinate(height), markup_text(name), chart_style(), marker_definitions(),
+                     body_);
 }
 
 } // namespace regatta::page
