@@ -91,7 +91,7 @@ axis axis_of(const result_view& r, const std::string& key) {
   axis a{short_name(key), kind, false, false, {}};
   constexpr double wide = 6; // from this ratio on, equal factors are equally far apart
   a.log = values.size() > 2 && *values.begin() > 0 && *values.rbegin() / *values.begin() >= wide;
-  if (values.size() <= 8) a.at.assign(values.begin(), values.end());
+  if (values.size() <= 12) a.at.assign(values.begin(), values.end());
   return a;
 }
 
