@@ -236,6 +236,13 @@ TEST_CASE("a case that failed stands in the tables with its error") {
   CHECK(page_of(result).find("No case has run") != std::string::npos);
 }
 
+TEST_CASE("noise that the context states stands in the first section") {
+  json result = stored("example.json");
+  result["context"]["noise"] = {{"floor", 0.0213}};
+  CHECK(page_of(result).find("floor <span data-context=\"noise.floor\" data-value=\"0.0213\">0.0213</span>") !=
+        std::string::npos);
+}
+
 TEST_CASE("several documents stand on one page, with names of their own") {
   const auto page =
       render_page({{stored("example.json"), ""}, {stored("example.json"), ""}, {stored("comm.json"), ""}});
