@@ -81,8 +81,9 @@ page_cell largest_of(const json& entry, const std::string& path) {
 
 // Cells that are computed here have no path; the texts of their columns have the formula.
 page_cell link_bound(const result_view& r, std::size_t i) {
-  const json bandwidth = r.value_of(i, "transport.bandwidth").is_null() ? r.value_of(i, "transport.shaped.bandwidth")
-                                                                        : r.value_of(i, "transport.bandwidth");
+  if (r.value_of(i, "transport.plugin") != "shaped") return {"-", nullptr, ""};
+  json bandwidth = r.value_of(i, "transport.bandwidth");
+  if (bandwidth.is_null()) bandwidth = r.value_of(i, "transport.shaped.bandwidth");
   const auto rate = swept_number("bandwidth", bandwidth);
   const auto sent = number_at(r.entry(i), "bytes.sent_per_step.worker"),
              received = number_at(r.entry(i), "bytes.received_per_step.worker");
@@ -119,6 +120,8 @@ void write_costs(writer& w, const result_view& r) {
   const auto seconds = [&](const std::string& path) {
     return [&r, path](std::size_t i) { return number_cell(value_at(r.entry(i), path), human_seconds); };
   };
+  if (r.shows_marks()) // else only the table of steps has it
+    add({"step", "step_seconds.median", "median of all workers' steps", true}, seconds("step_seconds.median"));
   add({"sent/step", "bytes.sent_per_step.worker", "by a worker", true}, bytes("bytes.sent_per_step.worker"));
   add({"received/step", "bytes.received_per_step.worker", "by a worker", true},
       bytes("bytes.received_per_step.worker"));
@@ -149,9 +152,11 @@ void write_losses(writer& w, const result_view& r) {
   const bool known = chart.has_value();
   std::vector<std::optional<figure>> drawn;
   drawn.push_back(std::move(chart));
-  w.figures(std::move(drawn), "Read from the right: each cause takes its share of 1, and the marker is E. A thin bar "
-                              "goes back to the right: that part "
-                              "took less time than in the baseline, as updates do when servers make them.");
+  w.figures(std::move(drawn),
+            std::string("Read from the right: each cause takes its share of 1, and the marker is E. A thin bar goes "
+                        "back to the right: that part took less time than in the baseline, as updates do when "
+                        "servers make them.") +
+                r.rows_left_out());
   if (known)
     write_ledger(w, r);
   else

@@ -188,8 +188,10 @@ void write_table(writer& w, const result_view& r) {
   add("samples/s", "samples_per_second.median", "median of the repeats", plain);
   add("from", "samples_per_second.low", "interval of the median", plain);
   add("to", "samples_per_second.high", "interval of the median", plain);
-  add("± cv", "samples_per_second.cv", "coefficient of variation between repeats", percent_text);
-  add("1 worker", "baseline_samples_per_second.median", "samples/s of one worker without communication", plain);
+  if (r.shows_marks()) { // many cases fill the page
+    add("± cv", "samples_per_second.cv", "coefficient of variation between repeats", percent_text);
+    add("1 worker", "baseline_samples_per_second.median", "samples/s of one worker without communication", plain);
+  }
   add("E", "efficiency.median", "samples/s over workers x baseline", ratio_text);
   add("from", "efficiency.low", "interval of the median", ratio_text);
   add("to", "efficiency.high", "interval of the median", ratio_text);
@@ -236,8 +238,7 @@ void write_speed(writer& w, const result_view& r) {
     for (auto& map : maps_of(r, numeric)) drawn.push_back(std::move(map));
   std::string text = "Bars: interval of the median over the repeats. E is samples/s over that of one worker without "
                      "communication, times the workers: 1 is perfect.";
-  if (numeric.empty() && r.measured().size() > most_rows)
-    text += fmt::format(" Drawn: the first {} of {} cases; the table has all.", most_rows, r.measured().size());
+  if (numeric.empty()) text += r.rows_left_out();
   w.figures(std::move(drawn), text);
   write_pivots(w, r.document());
   w.subheading("All cases");

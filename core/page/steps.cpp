@@ -61,6 +61,7 @@ std::optional<figure> distribution(const result_view& r) {
   }
   constexpr double wide = 8; // from this ratio on, a linear axis shows little but the longest step
   const bool each = rows <= most_rows;
+  const std::vector<legend_entry> legend = r.legend_of(r.keys());
   rows_chart chart{"steps",
                    each ? "Time of a step, by rank" : "Time of a step",
                    {"step", measure::seconds, longest > wide * shortest, true, {}},
@@ -78,7 +79,7 @@ std::optional<figure> distribution(const result_view& r) {
       if (!each) b->tip.clear();
       chart_row& row = chart.rows.emplace_back();
       row.label = name;
-      row.colour = n;
+      row.colour = legend[i].second;
       row.begins_block = rank == 0;
       row.marks.emplace_back(*b);
     }
@@ -156,8 +157,10 @@ void write_steps(writer& w, const result_view& r) {
   std::vector<std::optional<figure>> drawn;
   drawn.push_back(distribution(r));
   for (auto& f : time_series(r)) drawn.push_back(std::move(f));
-  w.figures(std::move(drawn), "Boxes: the middle half of the steps of all repeats, with the median; lines: 10 to 90 %; "
-                              "the mark at the right: the longest step.");
+  w.figures(std::move(drawn),
+            std::string("Boxes: the middle half of the steps of all repeats, with the median; lines: 10 to 90 %; "
+                        "the mark at the right: the longest step.") +
+                r.rows_left_out());
   page_table table = r.table_of_cases();
   const std::pair<const char*, const char*> columns[] = {{"median", "step_seconds.median"},
                                                          {"10 %", "step_seconds.p10"},

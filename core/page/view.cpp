@@ -56,6 +56,11 @@ std::vector<legend_entry> result_view::legend_of(const std::vector<std::string>&
   return std::vector<legend_entry>(size());
 }
 
+std::string result_view::rows_left_out() const {
+  if (shows_marks()) return "";
+  return fmt::format(" Drawn: the first {} of {} cases; the table has all.", most_rows, measured_.size());
+}
+
 page_table result_view::table_of_cases(bool names_cases) const {
   const bool numbered = !shows_marks(), named = names_cases || !numbered;
   page_table table;

@@ -44,6 +44,8 @@ public:
   // tables have the values.
   bool shows_marks() const { return measured_.size() <= most_rows; }
 
+  // Returns a sentence about the cases that charts with a row for each case leave out; empty if they have all.
+  std::string rows_left_out() const;
   // Returns the text at a mark of a chart: the name, or with many cases the number that the table of cases shows.
   std::string mark_name(std::size_t index) const {
     return shows_marks() ? name_of(index) : "case " + std::to_string(index + 1);

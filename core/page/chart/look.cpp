@@ -8,7 +8,8 @@ namespace regatta::page {
 std::string chart_style() {
   return R"(.chart{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--rule:#d8dee4;--page:#fff;
  font:11px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-.chart text{fill:var(--ink)}.chart .dim{fill:var(--dim)}.chart .title{font-size:13px;font-weight:600}
+.chart text{fill:var(--ink)}.chart .row{paint-order:stroke;stroke:var(--page);stroke-width:3px}
+.chart .dim{fill:var(--dim)}.chart .title{font-size:13px;font-weight:600}
 .chart .small{font-size:10px}.chart .grid{stroke:var(--rule);stroke-width:1;fill:none}
 .chart .axis{stroke:var(--dim);stroke-width:1;fill:none}
 .chart .ref{stroke:var(--dim);stroke-width:1;stroke-dasharray:4 3;fill:none}

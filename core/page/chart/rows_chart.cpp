@@ -132,7 +132,7 @@ std::optional<figure> draw(const rows_chart& chart) {
     if (beside)
       d.text(left - 8, middles[i] + 4, row.label, svg::anchor::end);
     else
-      d.text(0, middles[i] - mark_height / 2 - 3, fitted(row.label, figure_width));
+      d.text(0, middles[i] - mark_height / 2 - 3, fitted(row.label, figure_width), svg::anchor::start, "row");
     d.begin_group(colour_class(row.colour));
     for (const auto& mark : row.marks)
       std::visit(overloaded{[&](const dot& m) { draw_dot(d, m, row.colour, x, middles[i]); },

@@ -100,7 +100,6 @@ std::string page_of(const json& document) {
 json many_cases(std::size_t cases) {
   json result = stored("example.json");
   const json like = result["results"][1];
-  result["context"]["experiment"]["measure"]["target"] = 0.0;
   result["results"] = json::array();
   for (std::size_t i = 0; i < cases; ++i) {
     json entry = like;
@@ -234,6 +233,20 @@ TEST_CASE("a case that failed stands in the tables with its error") {
   CHECK(page_of(result).find("failed: rank 1 was killed by SIGKILL") != std::string::npos);
   for (json& entry : result["results"]) entry["status"] = "skipped";
   CHECK(page_of(result).find("No case has run") != std::string::npos);
+}
+
+TEST_CASE("the time that bytes take on a shaped link stands beside the step") {
+  json result = stored("example.json");
+  CHECK(page_of(result).find("link bound") == std::string::npos); // shm: unknown
+  for (json& entry : result["results"]) {
+    entry["case"]["transport.plugin"] = "shaped";
+    entry["case"]["transport.bandwidth"] = "1Gbit/s";
+    entry["bytes"]["sent_per_step"]["worker"] = 500'000;
+    entry["bytes"]["received_per_step"]["worker"] = 625'000;
+  }
+  const std::string page = page_of(result); // 625 kB at 125 MB/s
+  CHECK(page.find("link bound") != std::string::npos);
+  CHECK(page.find(">5.00 ms</td>") != std::string::npos);
 }
 
 TEST_CASE("noise that the context states stands in the first section") {
