@@ -12,6 +12,7 @@
 #include "cli/list.hpp"
 #include "cli/new.hpp"
 #include "cli/plugin_folders.hpp"
+#include "cli/report.hpp"
 #include "cli/run.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace.hpp"
@@ -106,6 +107,17 @@ int dispatch(int argc, char** argv) {
       },
       "print the keys that a file may have, with defaults and what is allowed");
   add_plugin_path(run_app, run.plugin_path);
+
+  report_options report;
+  CLI::App* report_app = app.add_subcommand("report", "show stored results as a page, a table or data");
+  report_app->add_option("RESULT", report.results, "result.json, its folder, or the output of comm --format json")
+      ->required()
+      ->type_name("RESULT");
+  add_option(report_app, "--format", report.format, "FORMAT",
+             "console, markdown, csv, json or html (default: by the name of -o, else console)");
+  add_option(report_app, "-o,--out", report.out, "FILE", "write to this file, such as report.html");
+  add_option(report_app, "--figures", report.figures, "DIR",
+             "with html: also write each figure to DIR, as SVG with its data as CSV");
 
   std::vector<std::string> plugin_path; // of the verbs list, describe and doctor
   std::string list_kind;
@@ -254,6 +266,7 @@ int dispatch(int argc, char** argv) {
     return run_verb(run);
   }
   if (*trace_app) return trace_verb(trace);
+  if (*report_app) return report_verb(report);
   if (*new_app) return new_verb(new_kind, new_name);
   if (*data_app) return make_data_verb(data_format, data_folder);
   if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);

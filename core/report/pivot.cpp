@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "report/pivot.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -88,7 +90,7 @@ std::string title_of(const std::vector<figure>& figures, const std::string& path
   return path + " [" + join(says) + "]";
 }
 
-text_table table_of(const std::vector<figure>& figures, const axes& a) {
+pivot_table table_of(const std::vector<figure>& figures, const axes& a, std::string title) {
   const unit_place units = place_of_units(figures);
   std::vector<std::string> row_names, column_names;
   std::vector<json> values;
@@ -98,7 +100,8 @@ text_table table_of(const std::vector<figure>& figures, const axes& a) {
     values.push_back(f.value);
   }
   const std::vector<std::string> texts = aligned_numbers(values);
-  text_table table;
+  pivot_table pivot{std::move(title), {}, {}};
+  text_table& table = pivot.table;
   table.columns.push_back({short_name(a.rows) + " \\ " + short_name(a.columns)});
   if (units == unit_place::row) table.columns.push_back({"unit"});
   table.keys = table.columns.size();
@@ -106,19 +109,24 @@ text_table table_of(const std::vector<figure>& figures, const axes& a) {
   for (const std::string& row : row_names) {
     table_row& line = table.rows.emplace_back();
     line.cells.push_back(row);
+    pivot.values.emplace_back(table.keys); // names
     if (units == unit_place::row) {
       const auto of_row = units_of(figures, &row);
       line.cells.push_back(of_row.empty() ? "-" : of_row[0]);
     }
     for (const std::string& column : column_names) {
       std::string cell = "-";
+      json value;
       for (std::size_t i = 0; i < figures.size(); ++i)
-        if (figures[i].row == row && figures[i].column == column)
+        if (figures[i].row == row && figures[i].column == column) {
           cell = texts[i] + (units == unit_place::cell && !values[i].is_null() ? " " + figures[i].is.unit : "");
+          value = values[i].is_number() ? values[i] : json();
+        }
       line.cells.push_back(cell);
+      pivot.values.back().push_back(value);
     }
   }
-  return table;
+  return pivot;
 }
 
 // Divides the columns into as many blocks, one below the other, as the width requires; each repeats the names of the
@@ -137,25 +145,31 @@ std::string draw_in_blocks(const text_table& table, std::size_t width) {
 
 } // namespace
 
-std::string render_pivot(const json& result, bool markdown, std::size_t width) {
+std::vector<pivot_table> pivot_tables(const json& result) {
   const json experiment = result.at("context").value("experiment", json::object());
   const json asked = experiment.value("report", json::object());
   const axes a{asked.value("rows", ""), asked.value("columns", ""), asked.value("value", "")};
-  if (a.rows.empty() || a.columns.empty() || a.value.empty()) return "";
+  if (a.rows.empty() || a.columns.empty() || a.value.empty()) return {};
   const std::vector<std::string> keys = swept_keys(result);
   std::vector<std::string> rests;
   for (const json& entry : result.at("results")) add_new(rests, rest_of(result, entry, a, keys));
-  std::string out;
+  std::vector<pivot_table> tables;
   for (const std::string& rest : rests) {
     std::vector<const json*> entries;
     for (const json& entry : result.at("results"))
       if (rest_of(result, entry, a, keys) == rest) entries.push_back(&entry);
     const std::vector<figure> figures = figures_of(result, entries, a);
-    const std::string title = title_of(figures, a.value) + (rest.empty() ? "" : ": " + rest);
-    const text_table table = table_of(figures, a);
+    tables.push_back(table_of(figures, a, title_of(figures, a.value) + (rest.empty() ? "" : ": " + rest)));
+  }
+  return tables;
+}
+
+std::string render_pivot(const json& result, bool markdown, std::size_t width) {
+  std::string out;
+  for (const pivot_table& pivot : pivot_tables(result)) {
     out += out.empty() ? "" : "\n";
-    out += markdown ? markdown_text(title) + "\n\n" + draw_markdown(table)
-                    : fill(title, width, 2) + draw_in_blocks(table, width);
+    out += markdown ? markdown_text(pivot.title) + "\n\n" + draw_markdown(pivot.table)
+                    : fill(pivot.title, width, 2) + draw_in_blocks(pivot.table, width);
   }
   return out;
 }

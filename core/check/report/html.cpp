@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/report/report.hpp"
 
+#include "base/markup.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -24,9 +23,5 @@ std::string html_report(const nlohmann::ordered_json& document);
 // [any] Returns XML as JUnit writes it and CI systems read it: one test suite for the file and one for each component.
 // A test that had not run is an <error>.
 std::string junit_report(const nlohmann::ordered_json& document);
-
-// [any] Returns foreign text as content, or as an attribute value in quotes, of HTML and of XML 1.0: each line is
-// cleaned(), characters that XML forbids become spaces, and markup is escaped. Lines stay lines.
-std::string markup_text(std::string_view text);
 
 } // namespace regatta::conformance

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/markup.hpp"
+
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace regatta {
+namespace {
+
+// cleaned() has already replaced the other characters that XML 1.0 forbids.
+bool is_xml_noncharacter(std::string_view sequence) {
+  return sequence == "\xEF\xBF\xBE" || sequence == "\xEF\xBF\xBF"; // U+FFFE, U+FFFF
+}
+
+std::string_view escaped_character(std::string_view sequence) {
+  if (sequence == "&") return "&amp;";
+  if (sequence == "<") return "&lt;";
+  if (sequence == ">") return "&gt;";
+  if (sequence == "\"") return "&quot;";
+  if (sequence == "'") return "&#39;";
+  return is_xml_noncharacter(sequence) ? " " : sequence;
+}
+
+} // namespace
+
+std::string markup_text(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string& raw : lines_of(text)) {
+    const std::string line = cleaned(raw);
+    std::string& safe = lines.emplace_back();
+    for (std::size_t at = 0; at < line.size();) {
+      const std::string_view sequence =
+          std::string_view(line).substr(at, utf8_sequence(std::string_view(line).substr(at)));
+      safe += escaped_character(sequence);
+      at += sequence.size();
+    }
+  }
+  return join(lines, "\n");
+}
+
+} // namespace regatta

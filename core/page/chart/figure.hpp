@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "page/chart/svg.hpp"
+
+namespace regatta::page {
+
+// A finished chart, with the data that it shows.
+struct figure {
+  std::string name; // of its files and its anchor: "efficiency-over-workers"
+  std::string title;
+  svg drawing;
+  double width = 0, height = 0;
+  std::string csv; // one row per mark, in full precision
+};
+
+inline constexpr double figure_width = 480; // two stand side by side, and text stays legible on a phone
+
+// An entry of a legend: a text, and the index of the series whose colour and marker stand beside it.
+using legend_entry = std::pair<std::string, std::size_t>;
+
+// What stands beside a text of a legend.
+enum class legend_key { line, marked_line, block };
+
+// Draws the title of a figure and below it the legend, in as many lines as it needs; none for fewer than two entries.
+// Returns the y below them.
+double draw_head(svg& drawing, const std::string& title, const std::vector<legend_entry>& legend, legend_key key);
+
+// Returns a text cut to about this width in pixels; a text that is cut ends in "…".
+std::string fitted(const std::string& text, double width, double size = 11);
+
+// Returns a field of a CSV file, in quotes where it needs them.
+std::string csv_field(const std::string& text);
+
+} // namespace regatta::page

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "page/chart/figure.hpp"
+#include "page/chart/scale.hpp"
+
+namespace regatta::page {
+
+struct chart_point {
+  double x = 0, y = 0;
+  std::optional<std::pair<double, double>> interval; // of y
+  std::string tip;
+  std::string attributes; // markup of the marker: data-case="0"
+};
+
+struct chart_line {
+  std::string name;     // of one line, for the data
+  std::string group;    // its entry in the legend
+  std::size_t look = 0; // index of its colour and marker; the same for all lines of a group
+  std::vector<chart_point> points;
+  std::string tip = {}; // of the line; empty: its name
+};
+
+struct line_chart {
+  std::string name, title;
+  axis x, y;
+  std::vector<chart_line> lines;
+  bool markers = true;      // without: curves of many points
+  std::vector<double> also; // values that the y axis must contain, such as 1
+};
+
+// Draws a chart; a line that is not finite at a point breaks off there. std::nullopt without any finite point.
+std::optional<figure> draw(const line_chart& chart);
+
+// Selects at most `most` of the points, which are in order of x: of each of equally long runs of points the lowest and
+// the highest, so that spikes stay; and the first and the last point. No point is changed.
+std::vector<chart_point> thinned_points(const std::vector<chart_point>& points, std::size_t most);
+
+} // namespace regatta::page

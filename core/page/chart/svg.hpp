@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace regatta::page {
+
+// [any] Returns a coordinate with at most one decimal: a tenth of a pixel cannot be seen, and digits fill the page.
+std::string coordinate(double value);
+
+// [any] Returns about the width of a text in pixels at this font size. Fonts differ, so it is rather too wide.
+double text_width(std::string_view text, double size = 11);
+
+// The commands of a path, relative to the point before, which keeps them short. [any]
+class course {
+public:
+  // Points are rounded to multiples of `grid`: 0.1, or 1 where a drawing has very many.
+  explicit course(double grid = 0.1) : grid_(grid) {}
+  void move(double x, double y);
+  void line(double x, double y);
+  const std::string& text() const { return text_; }
+
+private:
+  double grid_, x_ = 0, y_ = 0;
+  std::string text_;
+};
+
+// A drawing in the making. Texts are escaped; coordinates are in pixels from the top left. [any]
+class svg {
+public:
+  enum class anchor { start, middle, end };
+
+  void text(double x, double y, std::string_view text, anchor at = anchor::start, std::string_view css = "");
+  void line(double x1, double y1, double x2, double y2, std::string_view css);
+  void rect(double x, double y, double width, double height, std::string_view css, std::string_view tip = "");
+  // A rectangle filled with the colour of its group at this opacity. `attributes` as of marker().
+  void shade(double x, double y, double width, double height, double opacity, std::string_view tip,
+             std::string_view attributes);
+  void path(std::string_view commands, std::string_view css, std::string_view tip = "");
+  // Draws a marker (marker_id()) at a position. `attributes` is markup and stands as it is.
+  void marker(double x, double y, std::size_t shape, std::string_view tip = "", std::string_view attributes = "");
+  void begin_group(std::string_view css);
+  void end_group() { body_ += "</g>\n"; }
+
+  // Returns the drawing as an element of a page, which has chart_style(). `name` is read aloud in place of it.
+  std::string element(double width, double height, std::string_view name) const;
+  // Returns the drawing as a file of its own.
+  std::string file(double width, double height, std::string_view name) const;
+
+private:
+  std::string body_;
+};
+
+} // namespace regatta::page
