@@ -81,7 +81,7 @@ int dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
-             "4 results wrong; 77 every case was skipped; 130 interrupted.");
+             "4 results wrong; 5 a gate of compare failed; 77 every case was skipped; 130 interrupted.");
 
   const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
