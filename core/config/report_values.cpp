@@ -35,6 +35,7 @@ const std::vector<std::string>& report_values() {
       {"throughput", of_figure},
       {"", {"batches_per_second"}},
       {"baseline_samples_per_second", of_figure},
+      {"noise", of_ratio},
       {"speedup", of_ratio},
       {"efficiency", of_ratio},
       {"contention", of_ratio},

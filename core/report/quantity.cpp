@@ -26,6 +26,7 @@ constexpr known_quantity known[] = {
     {"baseline_samples_per_second", "samples/s", "global"},
     {"speedup", "ratio", "global"},
     {"efficiency", "ratio", "global"},
+    {"noise", "ratio", "global"},
     {"contention", "ratio", "global"},
     {"efficiency_over_contention", "ratio", "global"},
     {"time", "s/step", "rank"},

@@ -52,6 +52,7 @@ json repeats_entry(const std::vector<repeat_figures>& repeats) {
   for (const repeat_figures& r : repeats)
     j.push_back({{"case", run_entry(r.run)},
                  {"baseline", r.baseline ? run_entry(*r.baseline) : json(nullptr)},
+                 {"baseline_again", r.baseline_again ? run_entry(*r.baseline_again) : json(nullptr)},
                  {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)}});
   return j;
 }

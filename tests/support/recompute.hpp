@@ -165,16 +165,17 @@ inline json strategy(const json& repeats) {
 
 // Efficiency, speed-up, contention, and what the efficiency was lost to.
 inline void add_scaling(json& out, const json& entry) {
-  for (const char* name :
-       {"baseline_samples_per_second", "speedup", "efficiency", "contention", "efficiency_over_contention", "lost"})
+  for (const char* name : {"baseline_samples_per_second", "noise", "speedup", "efficiency", "contention",
+                           "efficiency_over_contention", "lost"})
     out[name] = nullptr;
   const double workers = entry.at("workers");
-  numbers alone, speedups, efficiencies, contentions, over_contentions;
+  numbers alone, noise, speedups, efficiencies, contentions, over_contentions;
   std::vector<json> lost;
   for (const json& r : entry.at("repeats")) {
     const json &run = r.at("case"), &base = r.at("baseline"), &control = r.at("contention");
     if (base.is_null()) continue;
     alone.push_back(rate(base));
+    if (!r.at("baseline_again").is_null()) noise.push_back(rate(r.at("baseline_again")) / rate(base));
     speedups.push_back(rate(run) / rate(base));
     efficiencies.push_back(rate(run) / rate(base) / workers);
     if (!control.is_null()) {
@@ -198,6 +199,7 @@ inline void add_scaling(json& out, const json& entry) {
   }
   if (alone.empty()) return;
   out["baseline_samples_per_second"] = figure(alone);
+  out["noise"] = ratio(noise);
   out["speedup"] = ratio(speedups);
   out["efficiency"] = ratio(efficiencies);
   out["contention"] = ratio(contentions);
@@ -312,7 +314,7 @@ inline void check_recomputed(const json& entry) {
   for (const json& r : entry.at("repeats")) {
     CHECK(again::rate(r.at("case")) ==
           doctest::Approx(r.at("case").at("samples_per_second").get<double>()).epsilon(1e-12));
-    for (const char* role : {"case", "baseline", "contention"}) {
+    for (const char* role : {"case", "baseline", "baseline_again", "contention"}) {
       const json& run = r.at(role);
       if (run.is_null()) continue;
       // The parts of the time sum to the mean over workers of their mean steps.

@@ -111,6 +111,16 @@ TEST_CASE("weak scaling: efficiency and what it was lost to") {
   CHECK(sum_of(e["time"]) == Approx(0.110));
 }
 
+TEST_CASE("noise is the second baseline over the first") {
+  const run_figures two = run(180, shared), one = run(100, alone), again = run(103, alone);
+  const json e = case_entry(two_workers(), weak(), {{two, one, {}, again, {}}, {two, again, {}, one, {}}});
+  CHECK(e["noise"]["min"].get<double>() == Approx(100.0 / 103));
+  CHECK(e["noise"]["max"].get<double>() == Approx(1.03));
+  CHECK(e["efficiency"]["max"].get<double>() == Approx(0.9)); // of the first baseline
+  CHECK(e["repeats"][0]["baseline_again"]["samples_per_second"] == 103);
+  CHECK(case_entry(two_workers(), weak(), {{two, one, {}}})["noise"].is_null());
+}
+
 TEST_CASE("[report] may name every figure of an entry, and no other") {
   run_figures f = run(180, shared), one = run(10 / 0.100, alone), both = run(198, alone);
   f.server_sent_bytes = f.server_received_bytes = 1;
@@ -119,7 +129,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   f.metric_value = 0.5;
   case_facts facts = weak();
   facts.model.parameters = facts.model.table_parameters = 1;
-  const json e = case_entry(two_workers(), facts, {{f, one, both}, {f, one, both}});
+  const json e = case_entry(two_workers(), facts, {{f, one, both, one, {}}, {f, one, both, one, {}}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
     if (at.is_number() || (at.is_object() && at.contains("median"))) figures.push_back(path);
