@@ -141,7 +141,7 @@ bool campaign::run_group(std::vector<planned>& group) {
   return true;
 }
 
-std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<planned*>& cases) const {
+std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<planned*>& cases) {
   std::vector<round_run> runs;
   std::vector<planned*> compared;
   std::map<std::int64_t, std::vector<planned*>> controlled; // by the number of workers
@@ -169,6 +169,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat) {
   shuffle(runs, cases.front()->config->seed, repeat);
   const std::uint64_t round = records_.last_run() + 1;
   progress_.repeat = repeat + 1;
+  if (hooks_.calibrate) keep(records_.machine_record(round, hooks_.calibrate()));
   for (round_run& run : runs) {
     // Cases that failed in this round need no further runs.
     std::erase_if(run.needed_by, [](const planned* p) { return p->over; });

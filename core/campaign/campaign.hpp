@@ -38,7 +38,9 @@ struct campaign_hooks {
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run succeeded: takes what no record keeps, "trace", from the results of its ranks.
   std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
-  // A run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
+  // A round begins: returns what the machine can do now, for the round's machine record.
+  std::function<nlohmann::json()> calibrate = {};
+  // A round began, a run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
   launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
@@ -66,7 +68,7 @@ private:
   struct outcome;
 
   bool run_group(std::vector<planned>& group);
-  std::vector<round_run> runs_of_round(const std::vector<planned*>& cases) const;
+  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases);
   // Returns false if the user interrupted. A run that fails, fails all cases that need it.
   bool run_round(std::vector<planned>& group, std::uint64_t repeat);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements. `name` is its

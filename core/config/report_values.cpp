@@ -40,6 +40,7 @@ const std::vector<std::string>& report_values() {
       {"efficiency", of_ratio},
       {"contention", of_ratio},
       {"efficiency_over_contention", of_ratio},
+      {"undisturbed", {".n", ".samples_per_second", ".efficiency"}},
       {"lost", {".input", ".compute", ".update", ".exposed_communication", ".wait", ".other"}},
       {"step_seconds", {"", ".median", ".p10", ".p90", ".p99"}},
       {"time", {".input", ".forward", ".backward", ".update", ".exposed_communication", ".wait", ".other"}},

@@ -68,6 +68,10 @@ json campaign_records::kernels_record(const std::string& key, const std::string&
   return {{"kind", "kernels"}, {"key", key}, {"kernel_choices", kernel_choices}};
 }
 
+json campaign_records::machine_record(std::uint64_t round, const json& machine) const {
+  return {{"kind", "machine"}, {"round", round}, {"machine", machine}};
+}
+
 campaign_records::case_state& campaign_records::case_of(const json& record) {
   const auto index = member<std::size_t>(record, "index");
   if (index >= cases_.size() || member<json>(record, "case") != swept_of(experiment_.cases[index]))
@@ -95,6 +99,10 @@ void campaign_records::add(const json& record) {
     c.failure = record;
   } else if (kind == "kernels") {
     kernel_choices_[member<std::string>(record, "key")] = member<std::string>(record, "kernel_choices");
+  } else if (kind == "machine") {
+    const auto round = member<std::uint64_t>(record, "round");
+    if (const auto machine = member<json>(record, "machine"); !machine.is_null())
+      rates_[round] = {member<double>(machine, "fma"), member<double>(machine, "copy")};
   } else {
     throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
   }
@@ -172,6 +180,17 @@ bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
   const case_state& c = cases_.at(index);
   const auto found = c.repeats.find(repeat);
   return c.released.count(repeat) != 0 || (found != c.repeats.end() && found->second.complete());
+}
+
+std::optional<machine_rates> campaign_records::rates_of(std::uint64_t round) const {
+  const auto found = rates_.find(round);
+  return found == rates_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<machine_rates> campaign_records::rates() const {
+  std::vector<machine_rates> all;
+  for (const auto& [round, rates] : rates_) all.push_back(rates);
+  return all;
 }
 
 void campaign_records::release(std::size_t index) {

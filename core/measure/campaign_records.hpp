@@ -10,6 +10,7 @@
 //              those of the same round: one repeat of cases that share a baseline, in shuffled order. A baseline that
 //              comes second in its round is compared with the first. With role "case" also {"facts", "needs": the roles
 //              of the runs that it is compared with; it counts only if these have run too}
+//   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
 //              and {"dump"} with a line for each rank if the run made no progress
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
@@ -44,6 +45,12 @@ struct finished_run {
   bool needs_baseline = false, needs_contention = false;
 };
 
+// What the machine could do before a round: the rates of two CPUs together.
+struct machine_rates {
+  double fma = 0;  // multiply-adds, FLOP/s
+  double copy = 0; // copies, bytes/s
+};
+
 class campaign_records {
 public:
   // The experiment must outlive this object and not change.
@@ -59,6 +66,7 @@ public:
   nlohmann::json failure_record(std::size_t index, const std::string& status, const std::string& error,
                                 const case_facts& facts, const std::string& dump = "") const;
   nlohmann::json kernels_record(const std::string& key, const std::string& kernel_choices) const;
+  nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine) const;
 
   const nlohmann::json& context() const { return context_; } // null before a campaign's record
   std::uint64_t last_run() const { return last_; }           // the highest number; 0: no run
@@ -90,6 +98,9 @@ public:
   const case_state& of_case(std::size_t index) const { return cases_.at(index); }
   // Returns the indices of the cases that have a repeat in a round, without those whose figures were freed.
   std::vector<std::size_t> cases_of(std::uint64_t round) const;
+  // Return the rates before a round and before every round so far; without those that are unknown.
+  std::optional<machine_rates> rates_of(std::uint64_t round) const;
+  std::vector<machine_rates> rates() const;
   // Frees the figures of a case's repeats, which hold every step; has() still returns true for them. Requires that all
   // of them are complete.
   void release(std::size_t index);
@@ -109,7 +120,8 @@ private:
   nlohmann::json context_;
   std::vector<case_state> cases_;
 
-  std::map<std::uint64_t, round_runs> rounds_; // by the number of the first run
+  std::map<std::uint64_t, round_runs> rounds_;   // by the number of the first run
+  std::map<std::uint64_t, machine_rates> rates_; // by round
   std::map<std::string, std::string> kernel_choices_, sums_;
   std::uint64_t last_ = 0;
 };

@@ -29,6 +29,8 @@ constexpr known_quantity known[] = {
     {"noise", "ratio", "global"},
     {"contention", "ratio", "global"},
     {"efficiency_over_contention", "ratio", "global"},
+    {"undisturbed.samples_per_second", "samples/s", "global"},
+    {"undisturbed.efficiency", "ratio", "global"},
     {"time", "s/step", "rank"},
     {"lost", "ratio", "rank"},
     {"communication_total", "s/step", "rank"},

@@ -32,8 +32,12 @@
 
 namespace regatta {
 
+// [any] Returns the efficiency of a repeat. Requires that it has a baseline.
+double efficiency_of(const case_config& config, const repeat_figures& repeat);
+
 // [any] Sets the members of a case's entry that compare it with its baseline: "baseline_samples_per_second", "noise",
-// "speedup", "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a baseline.
+// "speedup", "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a
+// baseline.
 void add_efficiency(nlohmann::json& entry, const case_config& config, const std::vector<repeat_figures>& repeats);
 
 } // namespace regatta

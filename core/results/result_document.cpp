@@ -2,6 +2,7 @@
 #include "results/result_document.hpp"
 
 #include "results/case_entry.hpp"
+#include "results/disturbance.hpp"
 
 #include <algorithm>
 
@@ -26,9 +27,13 @@ void result_document::update_case(std::size_t index) {
   const campaign_records::case_state& c = records_.of_case(index);
   if (result.complete) return;
   const case_config& config = experiment_.cases.at(index);
+  const auto usual = usual_rates(records_.rates());
   std::vector<repeat_figures> repeats;
   for (const auto& [number, repeat] : c.repeats)
-    if (repeat.complete()) repeats.push_back(repeat.figures);
+    if (repeat.complete()) {
+      repeats.push_back(repeat.figures);
+      repeats.back().disturbed = disturbances(repeat.figures, records_.rates_of(repeat.round), usual);
+    }
   std::string status = "ok", error;
   if (!c.failure.is_null()) {
     status = c.failure.at("status");

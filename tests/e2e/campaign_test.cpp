@@ -189,6 +189,16 @@ TEST_CASE("each round has the baseline twice, in an order that the seed decides"
     std::vector<std::string> by_round(3);
     for (const json& r : records(s))
       by_round.at(r.at("repeat")) += r.at("role").get<std::string>() + r.at("case").dump() + " ";
+    std::set<int> rounds;
+    for (const json& r : records(s, "machine")) {
+      rounds.insert(r.at("round").get<int>());
+      if (const json& machine = r.at("machine"); !machine.is_null()) {
+        CHECK(machine.at("fma").get<double>() > 0);
+        CHECK(machine.at("copy").get<double>() > 0);
+      }
+    }
+    CHECK(rounds.size() == 3);
+    CHECK(result(s).at("context").at("sampling").get<std::string>().starts_with("a repeat is disturbed if"));
     for (const json& e : result(s).at("results")) {
       CHECK(e.at("noise").at("n") == 3);
       CHECK(e.at("noise").at("median").get<double>() > 0);
@@ -239,14 +249,14 @@ TEST_CASE("damaged and torn records are said, and their runs are run again") {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line + "\n");
-  REQUIRE(lines.size() == 16); // and the campaign's
+  REQUIRE(lines.size() == 19); // and the campaign's, and three of the machine
   // A baseline of the first repeat, without which two runs of cases have no pair; and half of the last record.
   const auto baseline = std::ranges::find_if(
       lines, [](const std::string& line) { return parsed(line).at("record").value("role", "") == "baseline"; });
   REQUIRE(baseline != lines.end());
   (*baseline)[300] ^= 1;
   const std::string place = "records.jsonl:" + std::to_string(baseline - lines.begin() + 1);
-  lines[15].resize(lines[15].size() / 2);
+  lines[18].resize(lines[18].size() / 2);
   std::string damaged;
   for (const std::string& line : lines) damaged += line;
   std::ofstream(file) << damaged;
@@ -254,7 +264,7 @@ TEST_CASE("damaged and torn records are said, and their runs are run again") {
   INFO(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(resumed.err.find(place + ": this record is damaged") != std::string::npos);
-  CHECK(resumed.err.find("records.jsonl:16: the last record is incomplete; it is ignored") != std::string::npos);
+  CHECK(resumed.err.find("records.jsonl:19: the last record is incomplete; it is ignored") != std::string::npos);
   const json r = result(s);
   for (const json& e : r.at("results")) {
     CHECK(e.at("status") == "ok");
@@ -294,8 +304,9 @@ TEST_CASE("records whose members are missing or of another type are named by lin
   REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
   const fs::path file = s.path / "r" / "records.jsonl";
   std::istringstream in(read(file));
-  std::string context, run;
+  std::string context, machine, run;
   std::getline(in, context);
+  std::getline(in, machine);
   std::getline(in, run);
   REQUIRE(parsed(run).at("record").at("kind") == "run");
   const auto resumed = [&](const std::string& text) {
@@ -324,7 +335,7 @@ TEST_CASE("records whose members are missing or of another type are named by lin
     CHECK(o.code == 0);
     CHECK(o.err.find("warning: r/records.jsonl:2: this record is damaged (" + said + "); it is ignored") == 0);
     const std::string now = read(file);
-    CHECK(std::count(now.begin(), now.end(), '\n') == 3); // and a record of the run that ran again
+    CHECK(std::count(now.begin(), now.end(), '\n') == 4); // and records of the round that ran again
     CHECK(result(s).at("results").at(0).at("status") == "ok");
   }
 

@@ -212,6 +212,19 @@ inline void add_scaling(json& out, const json& entry) {
   }
 }
 
+// The medians over the repeats that nothing disturbed, if there are such and others.
+inline json undisturbed(const json& entry) {
+  numbers rates, efficiencies;
+  for (const json& r : entry.at("repeats")) {
+    if (!r.at("disturbed").empty()) continue;
+    rates.push_back(rate(r.at("case")));
+    if (!r.at("baseline").is_null())
+      efficiencies.push_back(rates.back() / rate(r.at("baseline")) / entry.at("workers").get<double>());
+  }
+  if (rates.empty() || rates.size() == entry.at("repeats").size()) return nullptr;
+  return {{"n", rates.size()}, {"samples_per_second", median(rates)}, {"efficiency", median(efficiencies)}};
+}
+
 inline json figures(const json& entry) {
   const json& repeats = entry.at("repeats");
   json out = json::object();
@@ -277,6 +290,7 @@ inline json figures(const json& entry) {
   out["weights_sha256"] = json::array();
   for (const json& r : repeats) out["weights_sha256"].push_back(r.at("case").at("weights_sha256"));
   add_scaling(out, entry);
+  out["undisturbed"] = undisturbed(entry);
   return out;
 }
 
