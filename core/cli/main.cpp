@@ -5,6 +5,7 @@
 #include "base/failure.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
+#include "cli/compare.hpp"
 #include "cli/data.hpp"
 #include "cli/describe.hpp"
 #include "cli/doctor.hpp"
@@ -203,6 +204,27 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   add_plugin_path(comm_app, communication.plugin_path);
 
+  compare_options compared;
+  CLI::App* compare_app = app.add_subcommand("compare", "compare stored results, with intervals and verdicts");
+  add_option(
+      compare_app, "RESULT", compared.results, "FILE|DIR",
+      "result.json or its folder: the first is compared with each other one; of a single one, the first case with "
+      "the others")
+      ->required();
+  add_repeatable(compare_app, "--gate", compared.gates, "FIGURE CHANGE",
+                 "exit with 5 if the figure got worse by more: \"samples_per_second -3%\" (repeatable)");
+  add_repeatable(compare_app, "--across", compared.across, "PART,...",
+                 "also compare cases that differ in these parts of the fingerprint: model, data, optimizer, precision, "
+                 "synchrony");
+  add_option(compare_app, "--format", compared.format, "FORMAT", format_help)->capture_default_str();
+
+  history_options past;
+  CLI::App* history_app = app.add_subcommand("history", "show a figure over many stored results");
+  add_option(history_app, "DIR", past.folder, "DIR", "a folder with results, at any depth")->required();
+  add_option(history_app, "--figure", past.figure, "FIGURE", "samples_per_second, efficiency, step_seconds, ...")
+      ->capture_default_str();
+  add_option(history_app, "--format", past.format, "FORMAT", format_help)->capture_default_str();
+
   trace_options trace;
   CLI::App* trace_app = app.add_subcommand("trace", "print the critical path of a step of a trace");
   add_option(trace_app, "FILE", trace.file, "FILE.pftrace.gz", "a trace of `regatta run`: measure.trace, docs/trace.md")
@@ -265,6 +287,8 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*compare_app) return compare_verb(compared);
+  if (*history_app) return history_verb(past);
   if (*trace_app) return trace_verb(trace);
   if (*report_app) return report_verb(report);
   if (*new_app) return new_verb(new_kind, new_name);

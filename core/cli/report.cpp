@@ -2,7 +2,6 @@
 #include "cli/report.hpp"
 
 #include "base/failure.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
@@ -10,10 +9,9 @@
 #include "files/write_atomically.hpp"
 #include "page/page.hpp"
 #include "report/render.hpp"
+#include "report/stored_document.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -26,36 +24,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* comm_schema = "regatta.comm/1";
 
-// Returns std::nullopt if the file cannot be read.
-std::optional<std::string> content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(text));
-}
-
 // Returns the document of a file or folder, with the resolved TOML beside it.
 page::source source_of(const std::string& given) {
-  std::error_code error;
-  const fs::path file = fs::is_directory(given, error) ? fs::path(given) / "result.json" : fs::path(given);
-  const auto refuse = [&](const std::string& why) {
-    return failure(exit_code::usage, fmt::format("{}: {}", one_line(file.string()), why));
-  };
-  const auto text = content_of(file);
-  if (!text)
-    throw refuse("cannot be read; expected a result.json, its folder, or the output of `regatta comm --format json`");
+  stored_document stored = read_stored(given, {"regatta.result/1", comm_schema});
   page::source s;
-  try {
-    s.document = parse_json(*text);
-  } catch (const failure& e) {
-    throw refuse(e.what());
-  }
-  const json schema = s.document.is_object() ? s.document.value("schema", json()) : json();
-  if (schema != "regatta.result/1" && schema != comm_schema)
-    throw refuse(fmt::format("expected a document of schema regatta.result/1 or {}, got {}", comm_schema,
-                             one_line(schema.dump(-1, ' ', false, json::error_handler_t::replace))));
+  s.document = std::move(stored.document);
   for (const char* name : {"resolved.toml", "resolved-1.toml"})
-    if (s.toml.empty() && schema != comm_schema) s.toml = content_of(file.parent_path() / name).value_or("");
+    if (s.toml.empty() && s.document["schema"] != comm_schema)
+      s.toml = content_of(stored.file.parent_path() / name).value_or("");
   return s;
 }
 
@@ -90,6 +66,25 @@ void write_figures(const std::vector<page::figure>& figures, const fs::path& fol
   }
 }
 
+// Returns the results in this format, or as a page, and writes the figures of the page.
+std::string shown(const report_options& o, std::optional<format> f) try {
+  std::vector<page::source> sources;
+  for (const std::string& given : o.results) sources.push_back(source_of(given));
+  std::string text;
+  if (f) {
+    for (const page::source& s : sources) text += (text.empty() ? "" : "\n") + text_of(s, *f, !o.out.empty());
+    return text;
+  }
+  page::page made = page::render_page(sources);
+  if (!o.figures.empty()) write_figures(made.figures, o.figures);
+  return std::move(made.html);
+} catch (const json::exception& e) { // results that were changed by hand, or of another version
+  throw failure(
+      exit_code::usage,
+      fmt::format("{}: expected a complete result, got one in which a value is missing or of another type ({})",
+                  one_line(join(o.results)), one_line(e.what())));
+}
+
 } // namespace
 
 int report_verb(const report_options& o) {
@@ -102,16 +97,7 @@ int report_verb(const report_options& o) {
     throw failure(exit_code::usage, "--figures: the figures are those of the page; use it with --format html");
   if (o.results.size() > 1 && (name == "csv" || name == "json"))
     throw failure(exit_code::usage, fmt::format("--format {} takes one result, got {}", name, o.results.size()));
-  std::vector<page::source> sources;
-  for (const std::string& given : o.results) sources.push_back(source_of(given));
-  std::string text;
-  if (format) {
-    for (const page::source& s : sources) text += (text.empty() ? "" : "\n") + text_of(s, *format, !o.out.empty());
-  } else {
-    page::page shown = page::render_page(sources);
-    if (!o.figures.empty()) write_figures(shown.figures, o.figures);
-    text = std::move(shown.html);
-  }
+  const std::string text = shown(o, format);
   if (o.out.empty())
     print_output(text);
   else

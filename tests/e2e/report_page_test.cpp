@@ -86,6 +86,11 @@ TEST_CASE("what cannot be shown is refused with the reason") {
     CHECK(o.code == 2);
     CHECK_MESSAGE(o.err.find(reason) != std::string::npos, o.err);
   }
+  json lacking = parsed(read(stored + "example.json"));
+  lacking["results"][0]["loss"].erase("curve");
+  lacking["results"][1]["efficiency"]["low"] = "none";
+  s.write("lacking.json", lacking.dump());
+  CHECK(program(s, "report lacking.json").err.find("lacking.json: expected a complete result") != std::string::npos);
   const std::string example = "report " + stored + "example.json ";
   CHECK(program(s, example + "-o x.pdf").code == 2);
   CHECK(program(s, example + "--format pdf").code == 2);

@@ -15,6 +15,7 @@ namespace {
 constexpr double longest_side_label = 150, right_room = 14, mark_height = 13, label_height = 14, block_gap = 8;
 
 template <class... F> struct overloaded : F... { using F::operator()...; };
+template <class... F> overloaded(F...) -> overloaded<F...>; // clang 14 cannot deduce it
 
 // Calls `each` with every value that a mark draws.
 template <class Each> void for_each_value(const std::variant<dot, bar, box>& mark, Each each) {

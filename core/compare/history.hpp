@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A figure over many results of the same cases: of commits, or of dates.
+#pragma once
+
+#include "compare/comparison.hpp"
+#include "report/render.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+// [any] Returns, for each case that the results have, the figure `path` of each result in the order of their dates,
+// with its interval and a bar from 0 to the largest value; as tables, or as JSON of schema regatta.history/1 or CSV
+// with one row for each case of each result. Requires that `path` is one of compared_figures(); `width` as in
+// render_comparison().
+std::string render_history(std::vector<compared_result> results, const std::string& path, format f, std::size_t width);
+
+} // namespace regatta

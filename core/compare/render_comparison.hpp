@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compare/comparison.hpp"
+#include "compare/gate.hpp"
+#include "report/render.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+// [any] Returns a comparison as a document that ends in a newline: tables, or JSON of schema regatta.comparison/1, or
+// CSV with one row for each figure of each case. `width`: columns of the terminal, for format::console; 0: any.
+std::string render_comparison(const comparison& c, const std::vector<gate_result>& gates, format f, std::size_t width);
+
+} // namespace regatta

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+struct stored_document {
+  std::filesystem::path file;
+  nlohmann::json document;
+};
+
+// [any] Reads a JSON document whose "schema" is one of `schemas`. `given` is its file, or a folder with a result.json.
+// Throws failure (usage) if it cannot be read or is none of these.
+stored_document read_stored(const std::string& given, const std::vector<std::string>& schemas);
+
+// [any] Returns the bytes of a file; std::nullopt if it cannot be read.
+std::optional<std::string> content_of(const std::filesystem::path& file);
+
+} // namespace regatta
