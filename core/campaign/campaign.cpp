@@ -9,6 +9,8 @@
 #include "launch/memory.hpp"
 
 #include <algorithm>
+#include <random>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/clock.hpp>
@@ -22,6 +24,13 @@ struct campaign::planned {
   bool over = false; // failed or skipped: its remaining repeats do not run
 
   std::uint64_t repeats() const { return static_cast<std::uint64_t>(config->measure.repeats); }
+};
+
+// A run of a round, and the cases that need it: without it they have no complete repeat.
+struct campaign::round_run {
+  case_config config;
+  std::string role, name; // of finished_run and for progress and files; the name of a case's own run is empty
+  std::vector<planned*> needed_by;
 };
 
 struct campaign::outcome {
@@ -41,6 +50,15 @@ const char* status_of(int code) {
 std::string label_of(const case_config& c) {
   return fmt::format("{}, {}, {} worker{}", c.strategy.id, c.transport.id, c.cluster.workers,
                      c.cluster.workers == 1 ? "" : "s");
+}
+
+// Orders the runs of a round at random (Fisher and Yates), so that no run is always the first, or always follows the
+// same other one: the machine may slow down within a round. The order depends on nothing but the arguments, on every
+// machine: std::shuffle may differ between standard libraries.
+template <class Run> void shuffle(std::vector<Run>& runs, std::uint64_t seed, std::uint64_t repeat) {
+  std::seed_seq seeds{seed, seed >> 32, repeat, repeat >> 32};
+  std::mt19937_64 random(seeds);
+  for (std::size_t n = runs.size(); n > 1; --n) std::swap(runs[n - 1], runs[random() % n]);
 }
 
 // Returns the SHA-256 sums of the data that the case reads, from the context.
@@ -119,54 +137,64 @@ bool campaign::run_group(std::vector<planned>& group) {
     }
   }
   for (std::uint64_t r = 0; r < repeats; ++r)
-    if (!run_repeat(group, r)) return false;
+    if (!run_round(group, r)) return false;
   return true;
 }
 
-bool campaign::run_repeat(std::vector<planned>& group, std::uint64_t repeat) {
-  std::optional<std::uint64_t> baseline;
-  std::map<std::int64_t, std::uint64_t> contention; // key: number of workers
+std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<planned*>& cases) {
+  std::vector<round_run> runs;
+  std::vector<planned*> compared;
+  std::map<std::int64_t, std::vector<planned*>> controlled; // by the number of workers
+  for (planned* p : cases) {
+    const case_config& c = *p->config;
+    runs.push_back({c, "case", "", {p}});
+    if (!c.measure.baseline || is_baseline(c)) continue;
+    compared.push_back(p);
+    if (has_control(c)) controlled[c.cluster.workers].push_back(p);
+  }
+  if (!compared.empty())
+    for (const char* name : {"baseline", "baseline-again"})
+      runs.push_back({baseline_of(*compared.front()->config), "baseline", name, compared});
+  for (const auto& [workers, needing] : controlled)
+    runs.push_back({contention_of(*needing.front()->config), "contention", "contention", needing});
+  return runs;
+}
+
+bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat) {
+  std::vector<planned*> cases;
+  for (planned& p : group)
+    if (!p.over && repeat < p.repeats() && !records_.has(p.index, repeat)) cases.push_back(&p);
+  if (cases.empty()) return true;
+  std::vector<round_run> runs = runs_of_round(cases);
+  shuffle(runs, cases.front()->config->seed, repeat);
+  const std::uint64_t round = records_.last_run() + 1;
   progress_.repeat = repeat + 1;
-  for (planned& p : group) {
-    const case_config& c = *p.config;
-    if (p.over || repeat >= p.repeats() || records_.has(p.index, repeat)) continue;
-    progress_.case_number = p.index + 1;
-    progress_.repeats = static_cast<std::size_t>(c.measure.repeats);
-    progress_.label = label_of(c);
-    const auto control = [&](const case_config& what, const std::string& role, auto&& take) {
-      const outcome o = run_once(what, {role, p.index, repeat});
-      if (o.interrupted) return false;
-      if (o.number)
-        take(*o.number);
-      else
-        fail(p, status_of(o.code), role + ": " + o.error, o.code, o.dump);
-      return true;
-    };
-    // Runs that are compared must run close in time, so records of baselines from before a --resume are not reused.
-    const bool compared = c.measure.baseline && !is_baseline(c);
-    if (compared && !baseline && !control(baseline_of(c), "baseline", [&](std::uint64_t n) { baseline = n; }))
-      return false;
-    // The contention control runs once in each repeat for each number of workers.
-    if (compared && !p.over && has_control(c) && !contention.count(c.cluster.workers) &&
-        !control(contention_of(c), "contention", [&](std::uint64_t n) { contention[c.cluster.workers] = n; }))
-      return false;
-    if (p.over) continue;
-    finished_run r{"case", p.index, repeat};
-    r.facts = p.facts;
-    if (compared) r.baseline = baseline;
-    if (const auto found = contention.find(c.cluster.workers); compared && found != contention.end())
-      r.contention = found->second;
-    const outcome o = run_once(c, std::move(r));
+  if (hooks_.calibrate) keep(records_.machine_record(round, hooks_.calibrate()));
+  for (round_run& run : runs) {
+    // Cases that failed in this round need no further runs.
+    std::erase_if(run.needed_by, [](const planned* p) { return p->over; });
+    if (run.needed_by.empty()) continue;
+    const planned& first = *run.needed_by.front();
+    progress_.case_number = first.index + 1;
+    progress_.repeats = static_cast<std::size_t>(first.config->measure.repeats);
+    progress_.label = label_of(*first.config);
+    finished_run done{run.role, first.index, repeat, round};
+    if (run.role == "case") {
+      done.facts = first.facts;
+      done.needs_baseline = first.config->measure.baseline && !is_baseline(*first.config);
+      done.needs_contention = done.needs_baseline && has_control(*first.config);
+    }
+    const outcome o = run_once(run.config, std::move(done), run.name);
     if (o.interrupted) return false;
-    if (o.number)
-      ++runs_done_;
-    else
-      fail(p, status_of(o.code), o.error, o.code, o.dump);
+    if (o.number && run.role == "case") ++runs_done_;
+    if (o.number) continue;
+    for (planned* p : run.needed_by)
+      fail(*p, status_of(o.code), (run.role == "case" ? "" : run.role + ": ") + o.error, o.code, o.dump);
   }
   return true;
 }
 
-campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
+campaign::outcome campaign::run_once(const case_config& c, finished_run done, const std::string& name) {
   outcome o;
   try {
     const std::string kernels = kernels_for(c);
@@ -176,7 +204,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     }
     const prepared_run run = prepare(facts_, c, kernels);
     done.plugins = files_.verified(run.job.files);
-    progress_.phase = done.role == "case" ? "" : done.role;
+    progress_.phase = name;
     progress_.step = 0;
     progress_.steps = run.job.steps ? run.job.warmup + run.job.steps : 0; // unknown with measure.seconds
     run_begin_ = rg::steady_ns();

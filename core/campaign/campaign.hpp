@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs all cases of an experiment, one after the other, every repeat beside its baseline. Cases that share a baseline
-// form a group: each repeat runs all cases of the group, so that a drift of the machine's clock rate affects all of
-// them. A finished run becomes a record at once. A repeat of a case that has a record does not run again (--resume);
-// each repeat that still has cases to run begins with a new baseline and new contention controls.
+// form a group. A round runs one repeat of all cases of the group, their baseline twice, and one contention control for
+// each number of workers that needs one, in an order shuffled by experiment.seed and the repeat: so a drift of the
+// machine's clock rate affects all of them alike. A finished run becomes a record at once. A repeat of a case that has
+// complete records does not run again (--resume); the others run in a new round, because runs that are compared must
+// run close in time.
 #pragma once
 
 #include "campaign/plugin_facts.hpp"
 #include "campaign/plugin_files.hpp"
 #include "campaign/progress.hpp"
-#include "measure/campaign_records.hpp"
 #include "experiment/experiment.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
+#include "measure/campaign_records.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +38,9 @@ struct campaign_hooks {
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run succeeded: takes what no record keeps, "trace", from the results of its ranks.
   std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
-  // A run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
+  // A round begins: returns what the machine can do now, for the round's machine record.
+  std::function<nlohmann::json()> calibrate = {};
+  // A round began, a run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
   launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
@@ -60,12 +64,16 @@ public:
 
 private:
   struct planned;
+  struct round_run;
   struct outcome;
 
   bool run_group(std::vector<planned>& group);
-  bool run_repeat(std::vector<planned>& group, std::uint64_t repeat);
-  // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements.
-  outcome run_once(const case_config& c, finished_run done);
+  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases);
+  // Returns false if the user interrupted. A run that fails, fails all cases that need it.
+  bool run_round(std::vector<planned>& group, std::uint64_t repeat);
+  // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements. `name` is its
+  // part of progress and of begin_run's name.
+  outcome run_once(const case_config& c, finished_run done, const std::string& name);
   std::string kernels_for(const case_config& c);
   void keep(const nlohmann::json& record);
   void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");

@@ -263,7 +263,8 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
         throw failure(exit_code::usage, "more memory than is free");
       if (c.measure.baseline && !is_baseline(c)) {
         const std::string group = baseline_key(c);
-        share(i, group, "baseline", baseline_of(c), repeats, [&] { return one_run(baseline_of(c)); });
+        // The baseline runs twice in each round.
+        share(i, group, "baseline", baseline_of(c), 2 * repeats, [&] { return one_run(baseline_of(c)); });
         if (has_control(c))
           share(i, fmt::format("{} {}", group, c.cluster.workers), "control", contention_of(c), repeats,
                 [&] { return one_run(contention_of(c)); });

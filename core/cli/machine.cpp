@@ -17,4 +17,9 @@ nlohmann::json describe_machine() {
   return machine;
 }
 
+nlohmann::json machine_now() {
+  const auto ranks = assign_cpus(2, 1, true).cpus;
+  return ranks[0].empty() ? nlohmann::json() : to_json(measure_rates_at_once(ranks[0][0], ranks[1][0]));
+}
+
 } // namespace regatta

@@ -11,4 +11,8 @@ namespace regatta {
 // Keeps both CPUs busy for about 100 ms, longer on a busy machine: call it only while nothing is timed. [main]
 nlohmann::json describe_machine();
 
+// Returns the rates of the same two CPUs now (measure_rates_at_once()), for campaign_hooks::calibrate; null if this
+// process has only one CPU or cannot pin threads. Takes about 25 ms. [main]
+nlohmann::json machine_now();
+
 } // namespace regatta

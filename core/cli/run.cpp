@@ -27,6 +27,7 @@
 #include "report/result_checks.hpp"
 #include "report/result_folder.hpp"
 #include "results/case_entry.hpp"
+#include "results/disturbance.hpp"
 #include "results/result_document.hpp"
 
 #include <algorithm>
@@ -192,6 +193,7 @@ int run_verb(const run_options& o) {
   json context =
       make_context(o.command, e, json::array({this_host(answers, e)}), plugins_of(answers, e, files), warnings);
   context["data"] = fingerprints_of_data(e);
+  context["sampling"] = disturbance_rule();
   result_folder folder(o.out.empty() ? default_folder(e.name) : fs::path(o.out), o.resume);
   campaign_records records(e);
   result_document results(e, records);
@@ -225,6 +227,7 @@ int run_verb(const run_options& o) {
   hooks.take_traces = [&](std::vector<json>& ranks) {
     for (const std::string& warning : traces.take(ranks)) s.say("warning: " + warning);
   };
+  hooks.calibrate = machine_now;
   hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
   hooks.record = [&](const json& record) {
     folder.append(record);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -29,6 +30,7 @@ constexpr int rounds = 4;                   // disturbances only slow down, so t
 constexpr seconds longest{0.1};             // limit for all rounds under lasting disturbance
 constexpr double undisturbed_share = 0.97;  // a thread had its CPU for at least this share of a window
 constexpr seconds window{0.003};            // length of one measurement
+constexpr seconds single_window{0.01};      // length of one measurement that is not repeated
 constexpr std::size_t copied = 16 << 20;    // bytes of a buffer
 constexpr std::size_t piece = 256 << 10;    // bytes between two reads of the clock
 constexpr std::size_t multiply_adds = 1000; // rounds between two reads of the clock: some 10 us
@@ -56,7 +58,7 @@ struct sample {
 };
 
 // Measures all CPUs working at the same time.
-sample measure(const std::vector<int>& cpus, std::size_t first_thread, const work& unit) {
+sample measure(const std::vector<int>& cpus, std::size_t first_thread, const work& unit, seconds length = window) {
   std::vector<double> rates(cpus.size()), shares(cpus.size());
   std::atomic<std::size_t> ready = 0;
   std::vector<std::thread> threads;
@@ -72,7 +74,7 @@ sample measure(const std::vector<int>& cpus, std::size_t first_thread, const wor
         unit(first_thread + i);
         ++units;
         passed = steady::now() - begin;
-      } while (passed < window);
+      } while (passed < length);
       rates[i] = units / passed.count();
       shares[i] = 1e-9 * static_cast<double>(rg::thread_cpu_ns() - cpu_begin) / passed.count();
     });
@@ -104,26 +106,42 @@ ratio ratio_at_once(int first, int second, const work& unit) {
   return {(disturbed ? best_disturbed : best_both) / (best_first + best_second), disturbed};
 }
 
-ratio ratio_of_fma(int first, int second) {
+// Units of work of two threads.
+class fma_work {
+public:
+  void operator()(std::size_t thread) { keep_[thread].value = multiply_add(multiply_adds, 0.999f, 0.001f); }
+
+private:
   struct alignas(64) result {
     volatile float value = 0;
   };
-  std::vector<result> keep(2); // the result is kept, so that the compiler does not remove the loop
-  return ratio_at_once(first, second,
-                       [&](std::size_t thread) { keep[thread].value = multiply_add(multiply_adds, 0.999f, 0.001f); });
-}
+  std::vector<result> keep_ = std::vector<result>(2); // kept, so that the compiler does not remove the loop
+};
 
-ratio ratio_of_copies(int first, int second) {
+class copy_work {
+public:
+  void operator()(std::size_t thread) {
+    buffers& b = of_threads_[thread];
+    std::memcpy(b.to.data() + b.at, b.from.data() + b.at, piece);
+    b.at = (b.at + piece) % copied;
+  }
+
+private:
   struct buffers {
     std::vector<char> from = std::vector<char>(copied, 1), to = std::vector<char>(copied);
     std::size_t at = 0;
   };
-  std::vector<buffers> of_threads(2);
-  return ratio_at_once(first, second, [&](std::size_t thread) {
-    buffers& b = of_threads[thread];
-    std::memcpy(b.to.data() + b.at, b.from.data() + b.at, piece);
-    b.at = (b.at + piece) % copied;
-  });
+  std::vector<buffers> of_threads_ = std::vector<buffers>(2);
+};
+
+double both(const sample& s) {
+  return s.rates[0] + s.rates[1];
+}
+
+std::optional<double> clock_of(int cpu) {
+  std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", cpu));
+  double khz = 0;
+  return file >> khz ? std::optional(1e3 * khz) : std::nullopt;
 }
 
 // The first thread sets odd numbers, the second answers with the even number that follows.
@@ -179,7 +197,10 @@ std::optional<core_independence> measure_core_independence(int first, int second
     core_independence c;
     c.first = first;
     c.second = second;
-    const of_cores::ratio fma = of_cores::ratio_of_fma(first, second), copy = of_cores::ratio_of_copies(first, second);
+    of_cores::fma_work multiplying;
+    of_cores::copy_work copying;
+    const of_cores::ratio fma = of_cores::ratio_at_once(first, second, std::ref(multiplying)),
+                          copy = of_cores::ratio_at_once(first, second, std::ref(copying));
     c.fma = fma.at_once;
     c.copy = copy.at_once;
     c.disturbed = fma.disturbed || copy.disturbed;
@@ -188,6 +209,34 @@ std::optional<core_independence> measure_core_independence(int first, int second
   } catch (const std::exception&) { // no memory or no thread for it: unknown, and no reason to end a campaign
     return std::nullopt;
   }
+}
+
+std::optional<rates_at_once> measure_rates_at_once(int first, int second) {
+  if (first == second) return std::nullopt;
+  try {
+    if (!of_cores::can_pin({first, second})) return std::nullopt;
+    of_cores::fma_work multiplying;
+    of_cores::copy_work copying;
+    const std::vector<int> cpus{first, second};
+    rates_at_once r;
+    r.fma = of_cores::both(of_cores::measure(cpus, 0, std::ref(multiplying), of_cores::single_window)) *
+            of_cores::multiply_adds * multiply_add_flops;
+    r.clock_hz = of_cores::clock_of(first);
+    r.copy = of_cores::both(of_cores::measure(cpus, 0, std::ref(copying), of_cores::single_window)) * of_cores::piece;
+    r.line_round_trip_seconds = of_cores::line_round_trip(first, second);
+    return r;
+  } catch (const std::exception&) { // as above
+    return std::nullopt;
+  }
+}
+
+json to_json(const std::optional<rates_at_once>& r) {
+  if (!r) return nullptr;
+  const auto or_null = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
+  return {{"fma", r->fma},
+          {"copy", r->copy},
+          {"line_round_trip_seconds", or_null(r->line_round_trip_seconds)},
+          {"clock_hz", or_null(r->clock_hz)}};
 }
 
 json to_json(const std::optional<core_independence>& c) {

@@ -29,6 +29,21 @@ struct core_independence {
 // pinned, or if memory is short.
 std::optional<core_independence> measure_core_independence(int first, int second);
 
+// What two CPUs can do at once, and what that depends on.
+struct rates_at_once {
+  double fma = 0;                                // multiply-adds in registers, FLOP/s of both together
+  double copy = 0;                               // copies of 16 MiB, bytes/s of both together
+  std::optional<double> line_round_trip_seconds; // as in core_independence
+  std::optional<double> clock_hz;                // of the first CPU after the multiply-adds; std::nullopt: unknown
+};
+
+// [main] Measures the CPUs `first` and `second` once, without choosing the best of several measurements: other load
+// shows in the rates. Takes about 25 ms. Returns std::nullopt as measure_core_independence() does.
+std::optional<rates_at_once> measure_rates_at_once(int first, int second);
+
+// Returns {"fma": 1.2e11, "copy": 2.1e10, "line_round_trip_seconds": 1.1e-7, "clock_hz": 2.9e9}; null for std::nullopt.
+nlohmann::json to_json(const std::optional<rates_at_once>& r);
+
 // Returns {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "disturbed": false, "line_round_trip_seconds": 1.1e-7}; null for
 // std::nullopt.
 nlohmann::json to_json(const std::optional<core_independence>& c);

@@ -28,10 +28,6 @@ case_facts facts_in(const json& record) {
   return facts;
 }
 
-json number_or_null(const std::optional<std::uint64_t>& number) {
-  return number ? json(*number) : json(nullptr);
-}
-
 } // namespace
 
 campaign_records::campaign_records(const experiment& e) : experiment_(e), cases_(e.cases.size()) {}
@@ -47,13 +43,15 @@ json campaign_records::run_record(const finished_run& r) const {
             {"index", r.index},
             {"case", swept_of(experiment_.cases.at(r.index))},
             {"repeat", r.repeat},
+            {"round", r.round},
             {"asynchronous", r.asynchronous},
             {"plugins", r.plugins},
             {"ranks", r.ranks}};
   if (r.role == "case") {
     j["facts"] = members_to_json(r.facts);
-    j["baseline"] = number_or_null(r.baseline);
-    j["contention"] = number_or_null(r.contention);
+    j["needs"] = json::array();
+    if (r.needs_baseline) j["needs"].push_back("baseline");
+    if (r.needs_contention) j["needs"].push_back("contention");
   }
   return j;
 }
@@ -68,6 +66,10 @@ json campaign_records::failure_record(std::size_t index, const std::string& stat
 
 json campaign_records::kernels_record(const std::string& key, const std::string& kernel_choices) const {
   return {{"kind", "kernels"}, {"key", key}, {"kernel_choices", kernel_choices}};
+}
+
+json campaign_records::machine_record(std::uint64_t round, const json& machine) const {
+  return {{"kind", "machine"}, {"round", round}, {"machine", machine}};
 }
 
 campaign_records::case_state& campaign_records::case_of(const json& record) {
@@ -97,6 +99,10 @@ void campaign_records::add(const json& record) {
     c.failure = record;
   } else if (kind == "kernels") {
     kernel_choices_[member<std::string>(record, "key")] = member<std::string>(record, "kernel_choices");
+  } else if (kind == "machine") {
+    const auto round = member<std::uint64_t>(record, "round");
+    if (const auto machine = member<json>(record, "machine"); !machine.is_null())
+      rates_[round] = {member<double>(machine, "fma"), member<double>(machine, "copy")};
   } else {
     throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
   }
@@ -114,35 +120,77 @@ void campaign_records::add_run(const json& record) {
     throw failure(exit_code::usage, fmt::format("unknown role \"{}\"", role));
   if (repeat_number >= static_cast<std::uint64_t>(experiment_.cases[index].measure.repeats))
     throw failure(exit_code::usage, fmt::format("the case has no repeat {}", repeat_number));
+  const auto round_number = member<std::uint64_t>(record, "round");
+  if (round_number == 0 || round_number > number)
+    throw failure(exit_code::usage, fmt::format("run {} belongs to no round {}", number, round_number));
+  std::vector<std::string> needs;
+  case_facts facts;
+  if (role == "case") {
+    needs = member<std::vector<std::string>>(record, "needs");
+    facts = facts_in(record);
+  }
   std::vector<rank_record> ranks;
   for (const json& rank : member<std::vector<json>>(record, "ranks")) ranks.push_back(record_from_json(rank));
   run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"));
+  round_runs& round = rounds_[round_number];
   if (role == "case") {
-    repeat_figures repeat;
-    const auto paired = [&](const char* with) -> std::optional<run_figures> {
-      if (member<json>(record, with).is_null()) return std::nullopt;
-      const auto found = compared_.find(member<std::uint64_t>(record, with));
-      if (found == compared_.end())
-        throw failure(exit_code::usage, fmt::format("the record of its {} run is missing", with));
-      return found->second;
-    };
-    repeat.run = std::move(figures);
-    repeat.baseline = paired("baseline");
-    repeat.contention = paired("contention");
-    auto facts = facts_in(record);
-    c.repeats[repeat_number] = std::move(repeat);
+    recorded_repeat repeat;
+    repeat.figures.run = std::move(figures);
+    repeat.round = round_number;
+    repeat.needs_baseline = std::ranges::find(needs, "baseline") != needs.end();
+    repeat.needs_contention = std::ranges::find(needs, "contention") != needs.end();
     c.facts = std::move(facts);
+    c.repeats[repeat_number] = std::move(repeat);
     c.failure = nullptr; // a failure before this run no longer counts
+    round.repeats.emplace_back(index, repeat_number);
+  } else if (role == "contention") {
+    round.contention[experiment_.cases[index].cluster.workers] = std::move(figures);
   } else {
-    compared_[number] = std::move(figures);
+    (round.baseline ? round.baseline_again : round.baseline) = std::move(figures);
+  }
+  for (const auto& [of_case, in_case] : round.repeats) {
+    const auto found = cases_[of_case].repeats.find(in_case);
+    if (found != cases_[of_case].repeats.end() && found->second.round == round_number)
+      pair(found->second, round, experiment_.cases[of_case].cluster.workers);
   }
   sums_.insert(sums.begin(), sums.end());
   last_ = std::max(last_, number);
 }
 
+// The figures hold every step, so they are copied only once.
+void campaign_records::pair(recorded_repeat& repeat, const round_runs& round, std::int64_t workers) {
+  repeat_figures& f = repeat.figures;
+  if (repeat.needs_baseline && !f.baseline) f.baseline = round.baseline;
+  if (repeat.needs_baseline && !f.baseline_again) f.baseline_again = round.baseline_again;
+  const auto control = round.contention.find(workers);
+  if (repeat.needs_contention && !f.contention && control != round.contention.end()) f.contention = control->second;
+}
+
+std::vector<std::size_t> campaign_records::cases_of(std::uint64_t round) const {
+  std::vector<std::size_t> indices;
+  if (const auto found = rounds_.find(round); found != rounds_.end())
+    for (const auto& [index, repeat] : found->second.repeats)
+      if (const auto r = cases_[index].repeats.find(repeat);
+          r != cases_[index].repeats.end() && r->second.round == round)
+        indices.push_back(index);
+  return indices;
+}
+
 bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
   const case_state& c = cases_.at(index);
-  return c.repeats.count(repeat) != 0 || c.released.count(repeat) != 0;
+  const auto found = c.repeats.find(repeat);
+  return c.released.count(repeat) != 0 || (found != c.repeats.end() && found->second.complete());
+}
+
+std::optional<machine_rates> campaign_records::rates_of(std::uint64_t round) const {
+  const auto found = rates_.find(round);
+  return found == rates_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<machine_rates> campaign_records::rates() const {
+  std::vector<machine_rates> all;
+  for (const auto& [round, rates] : rates_) all.push_back(rates);
+  return all;
 }
 
 void campaign_records::release(std::size_t index) {

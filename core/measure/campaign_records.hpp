@@ -5,9 +5,12 @@
 //
 //   campaign   the first record: {"context"}
 //   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
-//              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0,
-//              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. With role "case" also
-//              {"facts", "baseline" and "contention": numbers of the runs that it is compared with, or null}
+//              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0, "round",
+//              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. Runs are compared with
+//              those of the same round: one repeat of cases that share a baseline, in shuffled order. A baseline that
+//              comes second in its round is compared with the first. With role "case" also {"facts", "needs": the roles
+//              of the runs that it is compared with; it counts only if these have run too}
+//   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
 //              and {"dump"} with a line for each rank if the run made no progress
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
@@ -22,6 +25,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -33,11 +37,18 @@ struct finished_run {
   std::string role;
   std::size_t index = 0;
   std::uint64_t repeat = 0;
+  std::uint64_t round = 0; // the number of the round's first run
   bool asynchronous = false;
   nlohmann::json plugins, ranks;
   // Only for role "case":
   case_facts facts;
-  std::optional<std::uint64_t> baseline, contention;
+  bool needs_baseline = false, needs_contention = false;
+};
+
+// What the machine could do before a round: the rates of two CPUs together.
+struct machine_rates {
+  double fma = 0;  // multiply-adds, FLOP/s
+  double copy = 0; // copies, bytes/s
 };
 
 class campaign_records {
@@ -55,33 +66,62 @@ public:
   nlohmann::json failure_record(std::size_t index, const std::string& status, const std::string& error,
                                 const case_facts& facts, const std::string& dump = "") const;
   nlohmann::json kernels_record(const std::string& key, const std::string& kernel_choices) const;
+  nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine) const;
 
-  const nlohmann::json& context() const { return context_; }               // null before a campaign's record
-  std::uint64_t last_run() const { return last_; }                         // the highest number; 0: no run
-  bool has(std::size_t index, std::uint64_t repeat) const;                 // a record of the case's run
+  const nlohmann::json& context() const { return context_; } // null before a campaign's record
+  std::uint64_t last_run() const { return last_; }           // the highest number; 0: no run
+  // Returns true if there are records of the case's run and of all runs that it is compared with.
+  bool has(std::size_t index, std::uint64_t repeat) const;
   std::optional<std::string> kernel_choices(const std::string& key) const; // kernels in a record; nullopt: none
   std::map<std::string, std::string> plugins() const { return sums_; }     // of all runs: SHA-256 by path
 
+  // A run of a case, with the runs of its round that it is compared with, as far as these have ended.
+  struct recorded_repeat {
+    repeat_figures figures;
+    std::uint64_t round = 0;
+    bool needs_baseline = false, needs_contention = false;
+
+    // Returns true if all runs that it is compared with have ended. Only then it gives figures.
+    bool complete() const {
+      return (!needs_baseline || (figures.baseline && figures.baseline_again)) &&
+             (!needs_contention || figures.contention);
+    }
+  };
   // What the records say of one case.
   struct case_state {
     case_facts facts;
-    std::map<std::uint64_t, repeat_figures> repeats; // by their numbers, counted from 0
-    nlohmann::json failure;                          // the record of a failure since its last run; null: none
-    std::set<std::uint64_t> released;                // repeats whose figures were freed
+    std::map<std::uint64_t, recorded_repeat> repeats; // by their numbers, counted from 0
+    nlohmann::json failure;                           // the record of a failure since its last run; null: none
+    std::set<std::uint64_t> released;                 // repeats whose figures were freed
   };
   // Valid as long as this object.
   const case_state& of_case(std::size_t index) const { return cases_.at(index); }
-  // Frees the figures of a case's repeats, which hold every step; has() still returns true for them.
+  // Returns the indices of the cases that have a repeat in a round, without those whose figures were freed.
+  std::vector<std::size_t> cases_of(std::uint64_t round) const;
+  // Return the rates before a round and before every round so far; without those that are unknown.
+  std::optional<machine_rates> rates_of(std::uint64_t round) const;
+  std::vector<machine_rates> rates() const;
+  // Frees the figures of a case's repeats, which hold every step; has() still returns true for them. Requires that all
+  // of them are complete.
   void release(std::size_t index);
 
 private:
+  // The runs of a round that its cases are compared with, and the repeats of these cases: index and number.
+  struct round_runs {
+    std::optional<run_figures> baseline, baseline_again;
+    std::map<std::int64_t, run_figures> contention; // by the number of workers
+    std::vector<std::pair<std::size_t, std::uint64_t>> repeats;
+  };
+  static void pair(recorded_repeat& repeat, const round_runs& round, std::int64_t workers);
   case_state& case_of(const nlohmann::json& record);
   void add_run(const nlohmann::json& record);
 
   const experiment& experiment_;
   nlohmann::json context_;
   std::vector<case_state> cases_;
-  std::map<std::uint64_t, run_figures> compared_; // baselines and contention controls, by number
+
+  std::map<std::uint64_t, round_runs> rounds_;   // by the number of the first run
+  std::map<std::uint64_t, machine_rates> rates_; // by round
   std::map<std::string, std::string> kernel_choices_, sums_;
   std::uint64_t last_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <concepts>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -136,6 +137,7 @@ void each_member(R& r, Visit&& visit) {
   visit("memory_peak_bytes", r.memory_peak_bytes);
   visit("cpu_seconds", r.cpu_seconds);
   visit("steal", r.steal);
+  visit("run_queue", r.run_queue);
   visit("given_bytes", r.given_bytes);
   visit("weights_should_move", r.weights_should_move);
   visit("weights_moved", r.weights_moved);
@@ -181,6 +183,17 @@ std::uint64_t memory_peak_bytes() {
 
 double process_cpu_seconds() {
   return 1e-9 * static_cast<double>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+}
+
+std::optional<std::int64_t> run_queue_ns() {
+  std::optional<std::int64_t> sum;
+  std::error_code failed;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", failed)) {
+    std::ifstream schedstat(thread.path() / "schedstat");
+    std::int64_t ran = 0, waited = 0;
+    if (schedstat >> ran >> waited) sum = sum.value_or(0) + waited;
+  }
+  return sum;
 }
 
 std::optional<cpu_ticks> read_cpu_ticks() {

@@ -94,6 +94,8 @@ struct rank_record {
   double cpu_seconds = 0;                           // of all threads in the region
   std::optional<gpu_figures> gpu;                   // in the region; std::nullopt: no GPU or no sensors
   std::optional<double> steal; // share of the host's CPU time that the hypervisor gave to others, in the region
+  // Seconds that all threads of the rank were ready to run but had no CPU, over the region's length.
+  std::optional<double> run_queue;
 
   strategy_records strategy;    // in the region; values of steps since the first warm-up step
   std::uint64_t first_step = 0; // of the region: equals the number of warm-up steps
@@ -126,6 +128,10 @@ std::uint64_t memory_peak_bytes();
 
 // Returns the CPU time of all threads of this process since its start, in seconds.
 double process_cpu_seconds();
+
+// Returns the time that the present threads of this process have waited for a CPU since they began, in nanoseconds
+// (/proc/self/task/*/schedstat); std::nullopt if the kernel does not count it. Takes about 10 us a thread.
+std::optional<std::int64_t> run_queue_ns();
 
 // The host's CPU time since boot, over all cores, in the kernel's ticks (USER_HZ).
 struct cpu_ticks {

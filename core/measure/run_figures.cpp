@@ -252,6 +252,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
     f.gpus.push_back(r->gpu);
     f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
     if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
+    if (r->run_queue) f.run_queue = std::max(f.run_queue.value_or(0), *r->run_queue);
     if (r->metric_value && !f.metric_value) {
       f.metric = r->metric;
       f.metric_value = r->metric_value;

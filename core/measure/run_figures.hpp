@@ -97,13 +97,17 @@ struct run_figures {
   std::uint64_t skipped_records = 0;                          // of the dataset, by all workers
   std::string kernels, layout;                                // of worker 0, as in rank_record
   std::optional<double> steal;                                // the largest of all ranks; std::nullopt: unknown
+  std::optional<double> run_queue;                            // as steal
   std::vector<std::string> warnings;                          // of all ranks, each text once
 };
 
-// One repeat of a case: its run, and the runs of the same repeat that it is compared with (std::nullopt: not run).
+// One repeat of a case: its run, and the runs of the same round that it is compared with (std::nullopt: not run). The
+// baseline runs twice in a round: the difference of the two is noise.
 struct repeat_figures {
   run_figures run;
-  std::optional<run_figures> baseline, contention;
+  std::optional<run_figures> baseline, contention, baseline_again;
+  std::vector<std::string>
+      disturbed; // why the machine was busy with something else during the round; empty: it was not
 };
 
 // [any] Computes the figures. `records` are those of all ranks of one run, in any order. Throws failure (run) if there

@@ -2,6 +2,7 @@
 #include "report/heading.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -261,6 +262,20 @@ std::string interval_text(const json& result) {
                      100 * coverage, fewest_pairs(1));
 }
 
+// Returns for example "noise: baseline against itself 0.97–1.03", over the repeats of all cases; empty if no case has a
+// baseline.
+std::string noise_text(const json& result) {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (const json& entry : result.at("results")) {
+    const json noise = entry.value("noise", json());
+    if (!noise.is_object()) continue;
+    low = std::min(low, noise.at("min").get<double>());
+    high = std::max(high, noise.at("max").get<double>());
+  }
+  if (low > high) return "";
+  return fmt::format("noise: baseline against itself {:.2f}–{:.2f}", low, high);
+}
+
 } // namespace
 
 std::vector<items> heading_of(const json& result, const items& constant) {
@@ -277,6 +292,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(experiment));
   machine.push_back(interval_text(result));
+  machine.push_back(noise_text(result));
   lines.push_back(machine);
   for (items& line : lines) line.erase(std::remove(line.begin(), line.end(), ""), line.end());
   lines.erase(std::remove_if(lines.begin(), lines.end(), [](const items& line) { return line.empty(); }), lines.end());

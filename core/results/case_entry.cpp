@@ -52,7 +52,9 @@ json repeats_entry(const std::vector<repeat_figures>& repeats) {
   for (const repeat_figures& r : repeats)
     j.push_back({{"case", run_entry(r.run)},
                  {"baseline", r.baseline ? run_entry(*r.baseline) : json(nullptr)},
-                 {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)}});
+                 {"baseline_again", r.baseline_again ? run_entry(*r.baseline_again) : json(nullptr)},
+                 {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)},
+                 {"disturbed", r.disturbed}});
   return j;
 }
 
@@ -118,6 +120,20 @@ json strategy_entry(const std::vector<repeat_figures>& repeats) {
   return j.empty() ? json(nullptr) : j;
 }
 
+// The figures without disturbed repeats; null if there is none of them, or nothing else.
+json undisturbed_entry(const case_config& config, const std::vector<repeat_figures>& repeats) {
+  std::vector<double> rates, efficiencies;
+  for (const repeat_figures& r : repeats) {
+    if (!r.disturbed.empty()) continue;
+    rates.push_back(r.run.samples_per_second);
+    if (r.baseline) efficiencies.push_back(efficiency_of(config, r));
+  }
+  if (rates.empty() || rates.size() == repeats.size()) return nullptr;
+  return {{"n", rates.size()},
+          {"samples_per_second", or_null(median(rates))},
+          {"efficiency", or_null(median(efficiencies))}};
+}
+
 json cpu_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   for (std::size_t rank = 0; rank < repeats.front().run.cpu_seconds.size(); ++rank)
@@ -152,6 +168,9 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
     for (const run_figures* run : {&r.run, r.baseline ? &*r.baseline : nullptr})
       if (run && run->steal) steal = std::max(steal, *run->steal);
   }
+  const auto disturbed = std::ranges::count_if(repeats, [](const repeat_figures& r) { return !r.disturbed.empty(); });
+  if (disturbed > 0)
+    add(fmt::format("disturbed: {} of {} repeats, which stay in the figures", disturbed, repeats.size()));
   if (const auto skipped = repeats.front().run.skipped_records; skipped > 0)
     add(fmt::format("skipped {} damaged {} of the data", skipped, skipped == 1 ? "record" : "records"));
   if (steal > steal_worth_a_warning)
@@ -209,6 +228,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   for (const auto& r : repeats) given_bytes = std::min(given_bytes, r.run.given_bytes);
   entry["given_bytes"] = given_bytes;
   entry["kernels"] = kernels_entry(first.kernels);
+  entry["undisturbed"] = undisturbed_entry(config, repeats);
   entry["repeats"] = repeats_entry(repeats);
 }
 

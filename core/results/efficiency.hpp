@@ -3,8 +3,10 @@
 // Efficiency, speedup and contention of a case, and what its efficiency was lost to.
 //
 // Repeats are paired: each runs the case, its baseline (one worker under `none`) and the contention control (as many
-// workers under `none`) close together, so that changes of the machine affect all three.
+// workers under `none`) close together, so that changes of the machine affect all three. The baseline runs twice: the
+// ratio of the two (an A/A test) differs from 1 only by noise.
 //
+//   noise      = median of the second baseline's samples/s / the first one's, paired; min and max beside it
 //   efficiency = median of samples/s / (workers * baseline's samples/s), paired; min and max beside it
 //   speedup    = median of samples/s / baseline's samples/s, paired
 //   contention = median of the contention run's samples/s / (workers * baseline's samples/s), paired
@@ -30,8 +32,12 @@
 
 namespace regatta {
 
-// [any] Sets the members of a case's entry that compare it with its baseline: "baseline_samples_per_second", "speedup",
-// "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a baseline.
+// [any] Returns the efficiency of a repeat. Requires that it has a baseline.
+double efficiency_of(const case_config& config, const repeat_figures& repeat);
+
+// [any] Sets the members of a case's entry that compare it with its baseline: "baseline_samples_per_second", "noise",
+// "speedup", "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a
+// baseline.
 void add_efficiency(nlohmann::json& entry, const case_config& config, const std::vector<repeat_figures>& repeats);
 
 } // namespace regatta

@@ -2,6 +2,7 @@
 #include "results/result_document.hpp"
 
 #include "results/case_entry.hpp"
+#include "results/disturbance.hpp"
 
 #include <algorithm>
 
@@ -15,19 +16,30 @@ result_document::result_document(const experiment& e, campaign_records& records)
     : experiment_(e), records_(records), cases_(e.cases.size()) {}
 
 void result_document::update(const json& record) {
-  // Other records are the context, chosen kernels, baselines and contention controls, which wait for their case.
-  if (record.at("kind") != "failure" && record.value("role", "") != "case") return;
-  const auto index = record.at("index").get<std::size_t>();
+  const std::string kind = record.at("kind");
+  if (kind == "failure") update_case(record.at("index"));
+  if (kind == "run")
+    for (const std::size_t index : records_.cases_of(record.at("round"))) update_case(index);
+}
+
+void result_document::update_case(std::size_t index) {
   case_result& result = cases_.at(index);
   const campaign_records::case_state& c = records_.of_case(index);
   if (result.complete) return;
   const case_config& config = experiment_.cases.at(index);
+  const auto usual = usual_rates(records_.rates());
   std::vector<repeat_figures> repeats;
-  for (const auto& [number, figures] : c.repeats) repeats.push_back(figures);
+  for (const auto& [number, repeat] : c.repeats)
+    if (repeat.complete()) {
+      repeats.push_back(repeat.figures);
+      repeats.back().disturbed = disturbances(repeat.figures, records_.rates_of(repeat.round), usual);
+    }
   std::string status = "ok", error;
   if (!c.failure.is_null()) {
     status = c.failure.at("status");
     error = c.failure.at("error");
+  } else if (repeats.empty()) {
+    return; // the first repeat waits for the runs that it is compared with
   } else if (repeats.size() < static_cast<std::size_t>(config.measure.repeats)) {
     status = "partial";
     error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);

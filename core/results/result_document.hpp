@@ -17,8 +17,8 @@ public:
   // Both arguments must outlive this object, and the experiment must not change.
   result_document(const experiment& e, campaign_records& records);
 
-  // Computes the entry of the case that `record` belongs to again. Requires that `record` was added to the records.
-  // Frees the figures of a case that has all of its repeats.
+  // Computes the entries of the cases that `record` changes again: the failed case, or all cases of the run's round.
+  // Requires that `record` was added to the records. Frees the figures of a case that has all of its repeats.
   void update(const nlohmann::json& record);
 
   // Returns the entry of a case, valid until the next update(); null: it has no record yet.
@@ -29,6 +29,8 @@ public:
   nlohmann::json document() const;
 
 private:
+  void update_case(std::size_t index);
+
   struct case_result {
     nlohmann::json entry;
     bool complete = false;

@@ -114,6 +114,7 @@ json run_entry(const run_figures& run) {
       {"cpu_seconds", run.cpu_seconds},
       {"gpu", gpu_entry({&run})},
       {"steal", or_null(run.steal)},
+      {"run_queue", or_null(run.run_queue)},
       {"loss", loss_entry(run)},
       {"metric", run.metric_value
                      ? json{{"name", one_line(run.metric)}, {"value", *run.metric_value}, {"curve", metric_curve(run)}}

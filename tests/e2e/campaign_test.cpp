@@ -35,7 +35,7 @@ warmup = 0
 steps = 20
 )";
 
-// Two cases of three repeats that share baseline and control: 12 runs.
+// Two cases of three repeats that share baselines and control: 15 runs.
 const std::string shared = tiny + R"(
 repeats = 3
 [sweep]
@@ -81,11 +81,23 @@ int code_of(pid_t run) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// How often the cases' own runs are there, by case and repeat.
+// How often each round has runs of each role.
+std::map<int, std::map<std::string, int>> roles_by_round(const temporary_folder& s) {
+  std::map<int, std::map<std::string, int>> count;
+  for (const json& r : records(s)) ++count[r.at("round").get<int>()][r.at("role")];
+  return count;
+}
+
+// How often the cases' own runs are there with all runs that they are compared with, by case and repeat.
 std::map<std::pair<int, int>, int> runs_of_cases(const temporary_folder& s) {
   std::map<std::pair<int, int>, int> count;
-  for (const json& r : records(s))
-    if (r.at("role") == "case") ++count[{r.at("index").get<int>(), r.at("repeat").get<int>()}];
+  auto rounds = roles_by_round(s);
+  for (const json& r : records(s)) {
+    if (r.at("role") != "case") continue;
+    auto& roles = rounds[r.at("round").get<int>()];
+    if (r.at("needs").empty() || (roles["baseline"] == 2 && roles["contention"] == 1))
+      ++count[{r.at("index").get<int>(), r.at("repeat").get<int>()}];
+  }
   return count;
 }
 
@@ -150,11 +162,14 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
     CHECK(resumed.code == 0);
     check_whole(*s, 2, 3);
     CHECK(records(*s).front() == first);
-    for (const json& r : records(*s))
-      if (r.at("role") == "case") {
-        CHECK(r.at("baseline").get<int>() < r.at("number").get<int>());
-        CHECK(r.at("contention").get<int>() == r.at("baseline").get<int>() + 1);
-      }
+    for (const json& r : records(*s)) {
+      CHECK(r.at("round") <= r.at("number"));
+      if (r.at("role") == "case") CHECK(r.at("needs") == json({"baseline", "contention"}));
+    }
+    for (const json& e : result(*s).at("results"))
+      for (const json& repeat : e.at("repeats"))
+        for (const char* role : {"case", "baseline", "baseline_again", "contention"})
+          CHECK(repeat.at(role).is_object());
     CHECK(names_in(s->path / "r") ==
           std::set<std::string>{"records.jsonl", "resolved-1.toml", "resolved-2.toml", "result.json"});
     const json document = result(*s);
@@ -162,6 +177,38 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
     CHECK(result(*s) == document);
     check_whole(*s, 2, 3);
   }
+}
+
+TEST_CASE("each round has the baseline twice, in an order that the seed decides") {
+  const auto order = [](const std::string& options) {
+    const temporary_folder s;
+    std::ofstream(s.path / "x.toml") << shared;
+    REQUIRE(program(s, "run x.toml --out r --progress never " + options).code == 0);
+    for (const auto& [round, roles] : roles_by_round(s))
+      CHECK(roles == std::map<std::string, int>{{"baseline", 2}, {"case", 2}, {"contention", 1}});
+    std::vector<std::string> by_round(3);
+    for (const json& r : records(s))
+      by_round.at(r.at("repeat")) += r.at("role").get<std::string>() + r.at("case").dump() + " ";
+    std::set<int> rounds;
+    for (const json& r : records(s, "machine")) {
+      rounds.insert(r.at("round").get<int>());
+      if (const json& machine = r.at("machine"); !machine.is_null()) {
+        CHECK(machine.at("fma").get<double>() > 0);
+        CHECK(machine.at("copy").get<double>() > 0);
+      }
+    }
+    CHECK(rounds.size() == 3);
+    CHECK(result(s).at("context").at("sampling").get<std::string>().starts_with("a repeat is disturbed if"));
+    for (const json& e : result(s).at("results")) {
+      CHECK(e.at("noise").at("n") == 3);
+      CHECK(e.at("noise").at("median").get<double>() > 0);
+    }
+    return by_round;
+  };
+  const auto first = order("");
+  CHECK(std::set<std::string>(first.begin(), first.end()).size() > 1); // the rounds differ
+  CHECK(order("") == first);
+  CHECK(order("--set experiment.seed=2") != first);
 }
 
 TEST_CASE("a repeat that fails costs neither the repeats before it nor a run of them again") {
@@ -202,25 +249,29 @@ TEST_CASE("damaged and torn records are said, and their runs are run again") {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line + "\n");
-  REQUIRE(lines.size() == 13); // and the campaign's
-  // The baseline of the first repeat, without which two runs of cases have no pair; and half of the last record.
-  lines[1][300] ^= 1;
-  lines[12].resize(lines[12].size() / 2);
+  REQUIRE(lines.size() == 19); // and the campaign's, and three of the machine
+  // A baseline of the first repeat, without which two runs of cases have no pair; and half of the last record.
+  const auto baseline = std::ranges::find_if(
+      lines, [](const std::string& line) { return parsed(line).at("record").value("role", "") == "baseline"; });
+  REQUIRE(baseline != lines.end());
+  (*baseline)[300] ^= 1;
+  const std::string place = "records.jsonl:" + std::to_string(baseline - lines.begin() + 1);
+  lines[18].resize(lines[18].size() / 2);
   std::string damaged;
   for (const std::string& line : lines) damaged += line;
   std::ofstream(file) << damaged;
   const outcome resumed = program(s, "run x.toml --out r --progress never --resume");
   INFO(resumed.err);
   CHECK(resumed.code == 0);
-  CHECK(resumed.err.find("records.jsonl:2: this record is damaged") != std::string::npos);
-  CHECK(resumed.err.find("the record of its baseline run is missing") != std::string::npos);
-  CHECK(resumed.err.find("records.jsonl:13: the last record is incomplete; it is ignored") != std::string::npos);
+  CHECK(resumed.err.find(place + ": this record is damaged") != std::string::npos);
+  CHECK(resumed.err.find("records.jsonl:19: the last record is incomplete; it is ignored") != std::string::npos);
   const json r = result(s);
   for (const json& e : r.at("results")) {
     CHECK(e.at("status") == "ok");
     CHECK(e.at("repeats").size() == 3);
-    for (const json& repeat : e.at("repeats")) CHECK(repeat.at("baseline").is_object());
+    for (const json& repeat : e.at("repeats")) CHECK(repeat.at("baseline_again").is_object());
   }
+  CHECK(roles_by_round(s).size() == 5); // the rounds of the two incomplete repeats ran again
   // Without the campaign's record it is unknown what was measured.
   const std::string beheaded = read(file).substr(10); // before the file is opened for writing
   std::ofstream(file) << beheaded;
@@ -253,8 +304,9 @@ TEST_CASE("records whose members are missing or of another type are named by lin
   REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
   const fs::path file = s.path / "r" / "records.jsonl";
   std::istringstream in(read(file));
-  std::string context, run;
+  std::string context, machine, run;
   std::getline(in, context);
+  std::getline(in, machine);
   std::getline(in, run);
   REQUIRE(parsed(run).at("record").at("kind") == "run");
   const auto resumed = [&](const std::string& text) {
@@ -271,6 +323,7 @@ TEST_CASE("records whose members are missing or of another type are named by lin
       {"/number", -1, "\"number\" has a value of the wrong type, number"},
       {"/number", UINT64_MAX, "no run has number 18446744073709551615"},
       {"/repeat", 7, "the case has no repeat 7"},
+      {"/round", 2, "run 1 belongs to no round 2"},
       {"/facts/data", gone, "\"data\" is missing"},
       {"/ranks/0/gpu", json::object(), "\"name\" is missing"},
       {"/ranks/0/steps/begin/0", 1e30, "\"begin\" has a value of the wrong type, array"},
@@ -282,7 +335,7 @@ TEST_CASE("records whose members are missing or of another type are named by lin
     CHECK(o.code == 0);
     CHECK(o.err.find("warning: r/records.jsonl:2: this record is damaged (" + said + "); it is ignored") == 0);
     const std::string now = read(file);
-    CHECK(std::count(now.begin(), now.end(), '\n') == 3); // and a record of the run that ran again
+    CHECK(std::count(now.begin(), now.end(), '\n') == 4); // and records of the round that ran again
     CHECK(result(s).at("results").at(0).at("status") == "ok");
   }
 

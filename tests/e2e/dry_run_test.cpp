@@ -93,7 +93,7 @@ TEST_CASE("a baseline, a control and the timing of kernels are counted once for 
   }
   CHECK(shared.at("baseline").at("cases") == json({0, 1, 2}));
   CHECK(shared.at("baseline").at("workers") == 1);
-  CHECK(shared.at("baseline").at("runs") == 3);
+  CHECK(shared.at("baseline").at("runs") == 6);
   CHECK(shared.at("control").at("cases") == json({0, 1})); // `none` is a control itself
   CHECK(shared.at("control").at("workers") == 2);
   CHECK(shared.at("kernel timing").at("runs") == 1);

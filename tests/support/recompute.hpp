@@ -165,16 +165,17 @@ inline json strategy(const json& repeats) {
 
 // Efficiency, speed-up, contention, and what the efficiency was lost to.
 inline void add_scaling(json& out, const json& entry) {
-  for (const char* name :
-       {"baseline_samples_per_second", "speedup", "efficiency", "contention", "efficiency_over_contention", "lost"})
+  for (const char* name : {"baseline_samples_per_second", "noise", "speedup", "efficiency", "contention",
+                           "efficiency_over_contention", "lost"})
     out[name] = nullptr;
   const double workers = entry.at("workers");
-  numbers alone, speedups, efficiencies, contentions, over_contentions;
+  numbers alone, noise, speedups, efficiencies, contentions, over_contentions;
   std::vector<json> lost;
   for (const json& r : entry.at("repeats")) {
     const json &run = r.at("case"), &base = r.at("baseline"), &control = r.at("contention");
     if (base.is_null()) continue;
     alone.push_back(rate(base));
+    if (!r.at("baseline_again").is_null()) noise.push_back(rate(r.at("baseline_again")) / rate(base));
     speedups.push_back(rate(run) / rate(base));
     efficiencies.push_back(rate(run) / rate(base) / workers);
     if (!control.is_null()) {
@@ -198,6 +199,7 @@ inline void add_scaling(json& out, const json& entry) {
   }
   if (alone.empty()) return;
   out["baseline_samples_per_second"] = figure(alone);
+  out["noise"] = ratio(noise);
   out["speedup"] = ratio(speedups);
   out["efficiency"] = ratio(efficiencies);
   out["contention"] = ratio(contentions);
@@ -208,6 +210,19 @@ inline void add_scaling(json& out, const json& entry) {
     for (const std::size_t i : chosen) sum += lost[i].at(part).get<double>();
     out["lost"][part] = sum / static_cast<double>(chosen.size());
   }
+}
+
+// The medians over the repeats that nothing disturbed, if there are such and others.
+inline json undisturbed(const json& entry) {
+  numbers rates, efficiencies;
+  for (const json& r : entry.at("repeats")) {
+    if (!r.at("disturbed").empty()) continue;
+    rates.push_back(rate(r.at("case")));
+    if (!r.at("baseline").is_null())
+      efficiencies.push_back(rates.back() / rate(r.at("baseline")) / entry.at("workers").get<double>());
+  }
+  if (rates.empty() || rates.size() == entry.at("repeats").size()) return nullptr;
+  return {{"n", rates.size()}, {"samples_per_second", median(rates)}, {"efficiency", median(efficiencies)}};
 }
 
 inline json figures(const json& entry) {
@@ -275,6 +290,7 @@ inline json figures(const json& entry) {
   out["weights_sha256"] = json::array();
   for (const json& r : repeats) out["weights_sha256"].push_back(r.at("case").at("weights_sha256"));
   add_scaling(out, entry);
+  out["undisturbed"] = undisturbed(entry);
   return out;
 }
 
@@ -312,7 +328,7 @@ inline void check_recomputed(const json& entry) {
   for (const json& r : entry.at("repeats")) {
     CHECK(again::rate(r.at("case")) ==
           doctest::Approx(r.at("case").at("samples_per_second").get<double>()).epsilon(1e-12));
-    for (const char* role : {"case", "baseline", "contention"}) {
+    for (const char* role : {"case", "baseline", "baseline_again", "contention"}) {
       const json& run = r.at(role);
       if (run.is_null()) continue;
       // The parts of the time sum to the mean over workers of their mean steps.

@@ -20,6 +20,7 @@ void timed_region::begin() {
   session_.strategy().forget_records();
   count(-1);
   ticks_ = read_cpu_ticks();
+  waited_ = run_queue_ns();
   server_update_ = session_.strategy().server_update_ns();
   record_.cpu_seconds -= process_cpu_seconds();
   record_.region_begin = rg::steady_ns();
@@ -42,6 +43,10 @@ void timed_region::end() {
   record_.cpu_seconds += process_cpu_seconds();
   record_.server_update_ns = static_cast<std::int64_t>(session_.strategy().server_update_ns() - server_update_);
   record_.steal = steal_between(ticks_, read_cpu_ticks());
+  // A thread that ended within the region takes its waiting time with it, so the sum may have fallen.
+  if (const auto now = run_queue_ns(); waited_ && now && *now >= *waited_ && record_.region_end > record_.region_begin)
+    record_.run_queue =
+        static_cast<double>(*now - *waited_) / static_cast<double>(record_.region_end - record_.region_begin);
   record_.strategy = session_.strategy().records();
   count(+1);
   sensors_.end();

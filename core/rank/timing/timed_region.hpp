@@ -37,6 +37,7 @@ private:
   sensor_watch sensors_;
   std::uint64_t server_update_ = 0;
   std::optional<cpu_ticks> ticks_;
+  std::optional<std::int64_t> waited_; // run_queue_ns()
 };
 
 } // namespace regatta

@@ -76,6 +76,20 @@ TEST_CASE("two CPUs at once do a part of the work of each alone, and this thread
   CHECK(j.contains("line_round_trip_seconds"));
 }
 
+TEST_CASE("two CPUs at once have rates, and each has a part of them") {
+  const std::vector<int> here = cpus();
+  CHECK_FALSE(measure_rates_at_once(here[0], here[0]));
+  if (here.size() < 2) return;
+  const auto r = measure_rates_at_once(here[0], here[1]);
+  REQUIRE(r);
+  const json j = to_json(r);
+  CHECK(j.at("fma").get<double>() > 1e8); // of two CPUs: a slow one does 1 GFLOP/s
+  CHECK(j.at("copy").get<double>() > 1e7);
+  CHECK((j.at("clock_hz").is_null() || j.at("clock_hz").get<double>() > 1e7));
+  CHECK((j.at("line_round_trip_seconds").is_null() || j.at("line_round_trip_seconds").get<double>() > 0));
+  CHECK(cpus() == here); // this thread stays where it was
+}
+
 TEST_CASE("where nothing can be measured the answer is null") {
   const int cpu = cpus()[0];
   CHECK(to_json(measure_core_independence(cpu, cpu)).is_null());

@@ -16,6 +16,7 @@
 #include "report/quantity.hpp"
 #include "report/result_checks.hpp"
 #include "results/case_entry.hpp"
+#include "results/disturbance.hpp"
 #include "temporary_folder.hpp"
 
 using namespace regatta;
@@ -111,6 +112,51 @@ TEST_CASE("weak scaling: efficiency and what it was lost to") {
   CHECK(sum_of(e["time"]) == Approx(0.110));
 }
 
+TEST_CASE("noise is the second baseline over the first") {
+  const run_figures two = run(180, shared), one = run(100, alone), again = run(103, alone);
+  const json e = case_entry(two_workers(), weak(), {{two, one, {}, again, {}}, {two, again, {}, one, {}}});
+  CHECK(e["noise"]["min"].get<double>() == Approx(100.0 / 103));
+  CHECK(e["noise"]["max"].get<double>() == Approx(1.03));
+  CHECK(e["efficiency"]["max"].get<double>() == Approx(0.9)); // of the first baseline
+  CHECK(e["repeats"][0]["baseline_again"]["samples_per_second"] == 103);
+  CHECK(case_entry(two_workers(), weak(), {{two, one, {}}})["noise"].is_null());
+}
+
+TEST_CASE("disturbed repeats are marked by a rule, stay in the figures, and are left out of others") {
+  repeat_figures calm{run(180, shared), run(100, alone), run(198, alone), run(100, alone), {}};
+  const machine_rates usual{1e11, 2e10};
+  CHECK(disturbances(calm, usual, usual).empty());
+  CHECK(disturbances(calm, std::nullopt, std::nullopt).empty());
+  CHECK(disturbances(calm, machine_rates{0.91e11, 1.81e10}, usual).empty());
+  CHECK(disturbances(calm, machine_rates{0.89e11, 2e10}, usual) ==
+        std::vector<std::string>{"the rate of multiply-adds was 89 % of the median"});
+  CHECK(disturbances(calm, machine_rates{1e11, 1e10}, usual) ==
+        std::vector<std::string>{"the rate of copies was 50 % of the median"});
+  repeat_figures busy = calm;
+  busy.contention->steal = 0.03;
+  busy.run.run_queue = 0.5; // its ranks may share CPUs: only the baseline's counts
+  CHECK(disturbances(busy, usual, usual) ==
+        std::vector<std::string>{"the hypervisor gave 3.0 % of the CPU time to others"});
+  busy.contention->steal = 0.02;
+  busy.baseline_again->run_queue = 0.06;
+  busy.disturbed = disturbances(busy, usual, usual);
+  CHECK(busy.disturbed == std::vector<std::string>{"a baseline waited for a CPU for 6.0 % of the time"});
+  CHECK(usual_rates({{1, 5}, {3, 4}, {2, 9}})->fma == 2);
+  CHECK(usual_rates({{1, 5}, {3, 4}, {2, 9}})->copy == 5);
+  CHECK_FALSE(usual_rates({}));
+  CHECK(disturbance_rule().find("more than 2 % of the CPU time") != std::string::npos);
+
+  busy.run.samples_per_second = 90;
+  const json e = case_entry(two_workers(), weak(), {calm, busy});
+  CHECK(e["samples_per_second"]["median"] == 135);
+  CHECK(e["undisturbed"] == json{{"n", 1}, {"samples_per_second", 180.0}, {"efficiency", 0.9}});
+  CHECK(e["repeats"][0]["disturbed"] == json::array());
+  CHECK(e["repeats"][1]["disturbed"].size() == 1);
+  CHECK(e["warnings"].dump().find("disturbed: 1 of 2 repeats, which stay in the figures") != std::string::npos);
+  CHECK(case_entry(two_workers(), weak(), {calm})["undisturbed"].is_null());
+  CHECK(case_entry(two_workers(), weak(), {busy})["undisturbed"].is_null());
+}
+
 TEST_CASE("[report] may name every figure of an entry, and no other") {
   run_figures f = run(180, shared), one = run(10 / 0.100, alone), both = run(198, alone);
   f.server_sent_bytes = f.server_received_bytes = 1;
@@ -119,7 +165,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   f.metric_value = 0.5;
   case_facts facts = weak();
   facts.model.parameters = facts.model.table_parameters = 1;
-  const json e = case_entry(two_workers(), facts, {{f, one, both}, {f, one, both}});
+  const json e = case_entry(two_workers(), facts, {{f, one, both, one, {}}, {f, one, both, one, {"steal"}}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
     if (at.is_number() || (at.is_object() && at.contains("median"))) figures.push_back(path);
