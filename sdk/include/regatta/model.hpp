@@ -92,7 +92,8 @@ public:
   explicit hooks(const rg_hooks* h) noexcept
       : hooks_(h ? copy_versioned(*h) : rg_hooks{}),
         device_(hooks_.device ? copy_versioned(*hooks_.device) : rg_device_hooks{}) {}
-  // To be called before dense weight `tensor` is first read in this step; on devices for every dense tensor. May wait
+  // To be called before dense weight `tensor` is first read in this step; on devices for every dense tensor. With
+  // releases() in each pass. May wait
   // until the weight has arrived. On devices work that reads the weight or writes its gradient must be ordered after
   // the returned fence, unless that is 0; on the host it returns 0. Throws step_ended.
   rg_fence need(std::uint32_t tensor) const {
@@ -107,9 +108,14 @@ public:
   }
   // Returns whether weights may go out of memory between uses. A model with RG_MODEL_RELEASES then reads a weight only
   // after need() and calls done() after its last use, in the forward pass and again in the backward pass.
-  bool releases() const { return hooks_.done; }
-  void done(std::uint32_t tensor) const {
-    if (hooks_.done) hooks_.done(hooks_.context, tensor);
+  bool releases() const { return device_.need ? bool(device_.done) : bool(hooks_.done); }
+  // On devices the memory may hold anything once `fence` has passed (0: now).
+  void done(std::uint32_t tensor, rg_fence fence = 0) const {
+    if (device_.need) {
+      if (device_.done) device_.done(device_.context, tensor, fence);
+    } else if (hooks_.done) {
+      hooks_.done(hooks_.context, tensor);
+    }
   }
   // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed (0:
   // now), and that this step reads their weights no more. To be called in the last micro-batch (RG_BATCH_LAST) only,

@@ -181,6 +181,9 @@ public:
       gpu_.spend(5e6);
     });
     const rg_fence done = gpu_.mark(stream_); // recorded before ready(), which lets other work start
+    if (hooks.releases()) // both passes are one piece of work
+      for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
+        if (kind_of(i) == RG_TENSOR_DENSE) hooks.done(i, done);
     if (batch.flags & RG_BATCH_LAST)
       for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
         if (kind_of(i) == RG_TENSOR_DENSE) hooks.ready(i, gpu_.record(stream_));

@@ -92,7 +92,7 @@ typedef struct rg_model_setup {
 
 enum {
   RG_MODEL_ROWS_IN_PLACE = 1, /* can read rows of sparse tables at the addresses in rg_batch.rows_at */
-  RG_MODEL_RELEASES = 2       /* reads weights between need() and done() only, if rg_hooks.done is not null */
+  RG_MODEL_RELEASES = 2       /* reads weights between need() and done() only, if the hooks have done() */
 };
 
 typedef struct rg_model_info {
@@ -208,8 +208,8 @@ typedef struct rg_hooks {
    * anything. Where the backward pass reads the weight, too, it calls need() and done() again. Each pass calls need()
    * and done() at most once for a weight, and done() does not wait. */
   void (*done)(void* context, uint32_t tensor);
-  /* Of a model on a device, which calls these functions in place of need, ready and backward. Null: the model's memory
-   * is the host's. */
+  /* Of a model on a device, which calls these functions in place of need, ready, backward and done. Null: the model's
+   * memory is the host's. */
   const rg_device_hooks* device;
 } rg_hooks;
 

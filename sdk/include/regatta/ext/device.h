@@ -49,12 +49,12 @@ enum {
 };
 
 /* Functions that a model on a device calls within step() (rg_hooks.device). Its work runs later than its calls, and
- * fences order the two. [compute] No function is null. Valid during step(). */
+ * fences order the two. [compute] No function but done is null. Valid during step(). */
 struct rg_device_hooks {
   uint32_t struct_size;
   void* context;
-  /* To be called for every dense tensor in every step, as rg_hooks.need. Work that reads the weight or writes its
-   * gradient must be ordered after the fence `*after`, unless that is 0. */
+  /* To be called in each pass for every dense tensor, as rg_hooks.need; without done(), once a step is enough. Work
+   * that reads the weight or writes its gradient must be ordered after the fence `*after`, unless that is 0. */
   rg_status (*need)(void* context, uint32_t tensor, rg_fence* after);
   /* As rg_hooks.ready, once `fence` has passed; 0: now. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
@@ -69,6 +69,9 @@ struct rg_device_hooks {
    * waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
+  /* As rg_hooks.done, once `fence` has passed (0: now): the work that reads the weight in this pass is behind it. Only
+   * for models with RG_MODEL_RELEASES; null: weights stay in memory during the step. */
+  void (*done)(void* context, uint32_t tensor, rg_fence fence);
 };
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
