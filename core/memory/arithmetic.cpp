@@ -60,8 +60,11 @@ RG_SIMD void accumulate(std::span<float> u, float a, std::span<const float> g, s
   }
 }
 
-RG_SIMD void gemm(const rg_gemm& what, const float* a, const float* b, float* c) noexcept {
-  rg::gemm(what, a, b, c);
+RG_SIMD void gemm(const rg_gemm& what, const void* a, const void* b, float* c) noexcept {
+  if (what.a_type == RG_BF16)
+    rg::gemm(what, static_cast<const rg::bf16*>(a), static_cast<const rg::bf16*>(b), c);
+  else
+    rg::gemm(what, static_cast<const float*>(a), static_cast<const float*>(b), c);
 }
 
 norm sum_of_squares(std::span<const float> x) noexcept {

@@ -91,6 +91,8 @@ void check_tensor(const rg_tensor& t, const part& p) {
   if (t.kind < RG_TENSOR_DENSE || t.kind > RG_TENSOR_STATE)
     p.wrong("kind is {}: set it to RG_TENSOR_DENSE, _ROWS or _STATE", t.kind);
   if (t.type != RG_F32) p.wrong("type is {}: set it to RG_F32, the only type of weights so far", t.type);
+  if (t.gradient_type && t.gradient_type != RG_F32)
+    p.wrong("gradient_type is {}: set it to 0 or RG_F32, the only type of gradients so far", t.gradient_type);
   const auto elements = p.elements_of(t.shape, t.ndim);
   if (elements && t.storage && (t.storage < *elements || t.storage > most_elements))
     p.wrong("storage is {}: it takes {} elements or more", t.storage, *elements);

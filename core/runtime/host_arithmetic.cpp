@@ -148,12 +148,15 @@ rg_status strategy_host::run(const rg_op_run& o) {
 }
 
 rg_status strategy_host::gemm(const rg_op_gemm& o) {
-  accept(o.op, {{"a", o.a, RG_F32}, {"b", o.b, RG_F32}, {"c", o.c, RG_F32}});
   const rg_gemm& g = o.gemm;
-  if (g.type != RG_F32 || !rg::fits(g, o.a.count, o.b.count, o.c.count))
-    reject(o.op, "expected matrices of RG_F32 that lie within their buffers");
-  const auto at = [&](const rg_buffer& b) { return static_cast<float*>(regions_.address(b)); };
-  float *const a = at(o.a), *const b = at(o.b), *const c = at(o.c);
+  if ((g.a_type != RG_F32 && g.a_type != RG_BF16) || g.b_type != g.a_type || g.c_type != RG_F32)
+    reject(o.op,
+           fmt::format("expected c of RG_F32, and a and b both of RG_F32 or both of RG_BF16; got types {}, {}, {}",
+                       g.a_type, g.b_type, g.c_type));
+  accept(o.op, {{"a", o.a, g.a_type}, {"b", o.b, g.b_type}, {"c", o.c, g.c_type}});
+  if (!rg::fits(g, o.a.count, o.b.count, o.c.count)) reject(o.op, "expected matrices that lie within their buffers");
+  const void *const a = regions_.address(o.a), *const b = regions_.address(o.b);
+  auto* const c = static_cast<float*>(regions_.address(o.c));
   if (!g.m || !g.n) return RG_DONE;
   if (!regions_.on_device(o.c))
     return compute_apart(o.op, std::max(rg::bytes_of(g), rg::flops_of(g)), [=] {

@@ -39,6 +39,7 @@ const std::map<std::string, std::string> wrong_models = {
     {"overflow", "model liar: tensor 1 (bias): shape is [4294967296, 4294967296]: that overflows"},
     {"kind", "model liar: tensor 1 (bias): kind is 9"},
     {"type", "model liar: tensor 1 (bias): type is 4"},
+    {"gradient_type", "model liar: tensor 1 (bias): gradient_type is 3: set it to 0 or RG_F32"},
     {"storage", "model liar: tensor 1 (bias): storage is 3: it takes 16 elements or more"},
     {"max_rows", "model liar: tensor 1 (bias): max_rows is 17: the table has 16 rows"},
     {"tensor name null", "model liar: tensor 1: name is null"},

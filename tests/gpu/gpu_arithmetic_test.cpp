@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -128,7 +129,9 @@ TEST_CASE("a matrix product is the host's, except for the order of sums, however
     for (const double beta : {0.0, -0.5}) {
       CAPTURE(flags);
       CAPTURE(beta);
-      rg_gemm g{.type = RG_F32, .flags = flags, .m = 5, .n = 33, .k = 70, .alpha = 0.5, .beta = beta};
+      rg_gemm g{.a_type = RG_F32, .b_type = RG_F32, .c_type = RG_F32, .flags = flags, .m = 5, .n = 33, .k = 70};
+      g.alpha = 0.5;
+      g.beta = beta;
       g.a_row = (flags & RG_GEMM_A ? g.m : g.k) + 2; // gaps between rows
       g.b_row = (flags & RG_GEMM_B ? g.k : g.n) + 1;
       g.c_row = g.n + 3;
@@ -141,11 +144,27 @@ TEST_CASE("a matrix product is the host's, except for the order of sums, however
       const auto found = d.read(dc, c.size());
       // Sums of 70 products of numbers around 1: each rounding is at most 2^-24 of a partial sum, which is below 100.
       for (std::size_t i = 0; i < c.size(); ++i) REQUIRE(std::abs(found[i] - c[i]) < 1e-3F);
+
+      // The same product of bf16 numbers, summed in fp32.
+      g.a_type = g.b_type = RG_BF16;
+      const auto narrow = [](const std::vector<float>& x) {
+        std::vector<std::uint16_t> y(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          y[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x[i]) >> 16);
+        return y;
+      };
+      const auto a16 = narrow(a), b16 = narrow(b);
+      d.check(d.functions().gemm(d.self(), 0, &g, d.make(a16), d.make(b16), dc));
+      rg::gemm(g, reinterpret_cast<const rg::bf16*>(a16.data()), reinterpret_cast<const rg::bf16*>(b16.data()),
+               c.data());
+      const auto found16 = d.read(dc, c.size());
+      for (std::size_t i = 0; i < c.size(); ++i) REQUIRE(std::abs(found16[i] - c[i]) < 2e-3F);
     }
-  auto wrong = rg_gemm{.type = RG_BF16, .m = 1, .n = 1, .k = 1, .a_row = 1, .b_row = 1, .c_row = 1};
+  auto wrong = rg_gemm{.a_type = RG_BF16, .b_type = RG_F32, .c_type = RG_F32, .m = 1, .n = 1, .k = 1};
+  wrong.a_row = wrong.b_row = wrong.c_row = 1;
   float* const one = d.make<float>(1);
   CHECK(d.functions().gemm(d.self(), 0, &wrong, one, one, one) == RG_E_UNSUPPORTED);
-  wrong.type = RG_F32;
+  wrong.a_type = RG_F32;
   wrong.m = std::uint64_t{1} << 31;
   CHECK(d.functions().gemm(d.self(), 0, &wrong, one, one, one) == RG_E_UNSUPPORTED);
 }

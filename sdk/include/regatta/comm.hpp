@@ -346,13 +346,15 @@ public:
     op.factor = a;
     return submit(op);
   }
-  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32; transposed() of a or b multiplies by its transpose.
+  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32, or a and b of RG_BF16; transposed() of a or b multiplies by its transpose.
   // c overlaps neither a nor b; if beta is 0, it is not read. On the host it is computed off the loop. Each element is
   // a sum in an order that depends on the shapes and on where it is computed. Throws rg::error if the shapes do not
   // match.
   operation gemm(double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
     auto op = make<rg_op_gemm>(RG_OP_GEMM);
-    op.gemm = {.type = RG_F32,
+    op.gemm = {.a_type = a.elements.type,
+               .b_type = b.elements.type,
+               .c_type = c.elements.type,
                .flags = (a.across ? std::uint32_t{RG_GEMM_A} : 0) | (b.across ? std::uint32_t{RG_GEMM_B} : 0),
                .m = c.rows,
                .n = c.columns,

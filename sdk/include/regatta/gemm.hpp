@@ -5,13 +5,21 @@
 #pragma once
 
 #include <regatta/abi/operations.h>
+#include <regatta/plugin.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 namespace rg {
+
+// An element of a matrix of RG_BF16: the upper half of an fp32 number.
+struct bf16 {
+  std::uint16_t bits;
+  operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+};
 
 namespace detail {
 
@@ -22,7 +30,7 @@ inline bool holds(std::uint64_t count, std::uint64_t rows, std::uint64_t columns
 
 // Returns the sum of a[i * a_step] * b[i] over n elements. The sum is taken in 16 parts, which compilers keep in
 // vectors.
-inline float dot(const float* a, std::size_t a_step, const float* b, std::size_t n) {
+template <class T> float dot(const T* a, std::size_t a_step, const T* b, std::size_t n) {
   std::array<float, 16> sums{};
   std::size_t i = 0;
   if (a_step == 1)
@@ -47,15 +55,16 @@ inline bool fits(const rg_gemm& what, std::uint64_t a, std::uint64_t b, std::uin
 // [any] Return the bytes that a product reads and writes, and its floating-point operations: its cost under a virtual
 // clock (rg_op_run).
 inline std::uint64_t bytes_of(const rg_gemm& what) {
-  return sizeof(float) * (what.m * what.k + what.k * what.n + (what.beta != 0 ? 2 : 1) * what.m * what.n);
+  return size_of(what.a_type) * what.m * what.k + size_of(what.b_type) * what.k * what.n +
+         size_of(what.c_type) * (what.beta != 0 ? 2 : 1) * what.m * what.n;
 }
 inline std::uint64_t flops_of(const rg_gemm& what) {
   return 2 * what.m * what.n * what.k;
 }
 
-// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. The order of each sum depends on `what` alone. Requires
-// fits().
-inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) {
+// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. T is the type of a and b, float or bf16; the types in `what` are
+// not read. The order of each sum depends on `what` alone. Requires fits().
+template <class T> void gemm(const rg_gemm& what, const T* a, const T* b, float* c) {
   const std::size_t m = what.m, n = what.n, k = what.k;
   const auto alpha = static_cast<float>(what.alpha), beta = static_cast<float>(what.beta);
   const bool a_across = what.flags & RG_GEMM_A;
@@ -91,7 +100,7 @@ inline void gemm(const rg_gemm& what, const float* a, const float* b, float* c) 
         for (std::size_t l = 0; l < k; ++l)
           for (std::size_t i = i0; i < i1; ++i) {
             const float factor = alpha * a[i * a_down + l * a_right];
-            const float* const from = b + l * what.b_row;
+            const T* const from = b + l * what.b_row;
             float* const to = c + i * what.c_row;
             for (std::size_t j = j0; j < j1; ++j) to[j] += factor * from[j];
           }

@@ -12,14 +12,24 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 using namespace regatta;
 
 namespace {
+
+// Numbers that bf16 represents.
+std::vector<rg::bf16> narrow(const std::vector<float>& x) {
+  std::vector<rg::bf16> y;
+  for (const float v : x) y.push_back({static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16)});
+  return y;
+}
 
 // A transport of one rank, of which only the waiting is real.
 struct silent_transport {
@@ -162,6 +172,29 @@ rg::task<> multiplies(scripted& s) {
   CHECK(x[34] == 64);
   CHECK(x[35] == 154);
 }
+// bf16 x bf16, accumulated in fp32: 257 needs 9 bits, one more than bf16 has.
+rg::task<> multiplies_bf16(scripted& s) {
+  const auto x = s.comm.elements<float>(s.buffer);
+  const auto halves = [&](std::uint64_t first) {
+    rg_buffer b = rg::sub(s.buffer, first, 4);
+    b.type = RG_BF16;
+    return b;
+  };
+  const std::vector<rg::bf16> ones = narrow({256, 1, 3, 2}), units = narrow({1, 1, 1, -1});
+  std::memcpy(&x[0], ones.data(), 4 * sizeof(rg::bf16));
+  std::memcpy(&x[16], units.data(), 4 * sizeof(rg::bf16));
+  const rg::matrix a(halves(0), 2, 2), b(halves(16), 2, 2), c(rg::sub(s.buffer, 32, 4), 2, 2);
+  co_await s.comm.gemm(1, a, b, 0, c);
+  CHECK(x[32] == 257);
+  CHECK(x[33] == 255);
+  CHECK(x[34] == 5);
+  CHECK(x[35] == 1);
+}
+rg::task<> multiplies_mixed(scripted& s) {
+  rg_buffer half = rg::sub(s.buffer, 0, 4);
+  half.type = RG_BF16;
+  co_await s.comm.gemm(1, {half, 2, 2}, {rg::sub(s.buffer, 16, 4), 2, 2}, 0, {rg::sub(s.buffer, 32, 4), 2, 2});
+}
 
 } // namespace
 
@@ -184,6 +217,8 @@ TEST_CASE("a function whose declared cost is nothing is refused: virtual time wo
 
 TEST_CASE("matrix products as operations") {
   run(multiplies);
+  run(multiplies_bf16);
+  CHECK_THROWS_WITH_AS(run(multiplies_mixed), doctest::Contains("expected c of RG_F32, and a and b both of"), failure);
   CHECK_THROWS_WITH_AS(run(multiplies_out_of_bounds), doctest::Contains("gemm: expected matrices"), failure);
   CHECK_THROWS_WITH_AS(run(multiplies_other_shapes), doctest::Contains("gemm: expected a of m x k"), failure);
 }
@@ -199,7 +234,9 @@ TEST_CASE("a GEMM of any shape, stored any way, is that of the definition") {
             CAPTURE(k);
             CAPTURE(flags);
             const bool a_across = flags & RG_GEMM_A, b_across = flags & RG_GEMM_B;
-            rg_gemm g{.type = RG_F32, .flags = flags, .m = m, .n = n, .k = k, .alpha = 0.5, .beta = beta};
+            rg_gemm g{.a_type = RG_F32, .b_type = RG_F32, .c_type = RG_F32, .flags = flags, .m = m, .n = n, .k = k};
+            g.alpha = 0.5;
+            g.beta = beta;
             g.a_row = (a_across ? m : k) + 2; // gaps between rows
             g.b_row = (b_across ? k : n) + 1;
             g.c_row = n + 3;
@@ -222,13 +259,20 @@ TEST_CASE("a GEMM of any shape, stored any way, is that of the definition") {
               for (std::size_t i = 0; i < m; ++i)
                 for (std::size_t j = 0; j < n; ++j) c[i * g.c_row + j] = std::numeric_limits<float>::quiet_NaN();
             CHECK(rg::fits(g, a.size(), b.size(), c.size()));
+            const auto before = c;
             rg::gemm(g, a.data(), b.data(), c.data());
+            REQUIRE(c == expected);
+            c = before; // bf16 holds these integers, too
+            rg::gemm(g, narrow(a).data(), narrow(b).data(), c.data());
             REQUIRE(c == expected);
           }
 }
 
 TEST_CASE("matrices that reach out of their buffers do not fit") {
-  rg_gemm g{.type = RG_F32, .m = 3, .n = 4, .k = 5, .a_row = 5, .b_row = 4, .c_row = 10};
+  rg_gemm g{.a_type = RG_F32, .b_type = RG_F32, .c_type = RG_F32, .m = 3, .n = 4, .k = 5};
+  g.a_row = 5;
+  g.b_row = 4;
+  g.c_row = 10;
   CHECK(rg::fits(g, 15, 20, 24));
   CHECK(!rg::fits(g, 14, 20, 24));
   CHECK(!rg::fits(g, 15, 19, 24));

@@ -4,6 +4,7 @@
 // host's, so results are bit-identical to the CPU's if the order is right.
 #include "device/host.hpp"
 #include "fake_link.hpp"
+#include "memory/arithmetic.hpp"
 
 #include <array>
 #include <cstdio>
@@ -18,7 +19,6 @@
 #include <dlfcn.h>
 #include <regatta/device.hpp>
 #include <regatta/executor.hpp>
-#include <regatta/gemm.hpp>
 
 namespace {
 
@@ -74,9 +74,7 @@ public:
     });
   }
   void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c) {
-    gpu_.add(streams_.at(stream), [=] {
-      rg::gemm(what, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c));
-    });
+    gpu_.add(streams_.at(stream), [=] { regatta::arithmetic::gemm(what, a, b, static_cast<float*>(c)); });
   }
   // A strategy enqueues a function by calling what the handle points to (own_kernel.cpp).
   void* handle(std::uint32_t stream) {

@@ -87,6 +87,7 @@ rg_status describe(void* self, rg_model_info* info) {
   if (x == "shape null") t.shape = nullptr;
   if (x == "kind") t.kind = 9;
   if (x == "type") t.type = RG_F64;
+  if (x == "gradient_type") t.gradient_type = RG_BF16;
   if (x == "storage") t.storage = 3;
   if (x == "reordered") t.reordered = 1; // no mistake, but not what every strategy can take
   if (x == "max_rows") {

@@ -178,13 +178,13 @@ const blas_functions& blas() {
             return CUBLAS_STATUS_SUCCESS;
           },
       .gemm =
-          [](cublasHandle_t h, cublasOperation_t oa, cublasOperation_t ob, int m, int n, int k, const float* alpha,
-             const float* a, int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {
+          [](cublasHandle_t h, cublasOperation_t oa, cublasOperation_t ob, int m, int n, int k, const void* alpha,
+             const void* a, cudaDataType_t ta, int lda, const void* b, cudaDataType_t tb, int ldb, const void* beta,
+             void* c, cudaDataType_t tc, int ldc, cublasComputeType_t, cublasGemmAlgo_t) {
             if (lda < (oa == CUBLAS_OP_N ? m : k) || ldb < (ob == CUBLAS_OP_N ? k : n) || ldc < m)
               return CUBLAS_STATUS_INVALID_VALUE;
-            later(h->stream, [=, by = *alpha, keep = *beta] {
-              product(read(a, CUDA_R_32F, oa, lda), read(b, CUDA_R_32F, ob, ldb), m, n, k, by, keep, c, CUDA_R_32F,
-                      ldc);
+            later(h->stream, [=, by = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta)] {
+              product(read(a, ta, oa, lda), read(b, tb, ob, ldb), m, n, k, by, keep, c, tc, ldc);
             });
             return CUBLAS_STATUS_SUCCESS;
           },

@@ -21,7 +21,10 @@ struct blas_functions {
                                  const void* alpha, const void* const a[], cudaDataType_t, int lda,
                                  const void* const b[], cudaDataType_t, int ldb, const void* beta, void* const c[],
                                  cudaDataType_t, int ldc, int count, cublasComputeType_t, cublasGemmAlgo_t);
-  decltype(&::cublasSgemm) gemm;
+  // cublasGemmEx, which is overloaded
+  cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const void* alpha,
+                         const void* a, cudaDataType_t, int lda, const void* b, cudaDataType_t, int ldb,
+                         const void* beta, void* c, cudaDataType_t, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
   decltype(&::cublasGetStatusString) text;
 
   decltype(&::cublasLtGetVersion) version;

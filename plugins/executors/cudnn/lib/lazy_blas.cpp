@@ -16,7 +16,7 @@ const blas_functions& blas() {
     library.find(f.set_stream, REGATTA_NAME(cublasSetStream));
     library.find(f.set_workspace, REGATTA_NAME(cublasSetWorkspace));
     library.find(f.gemm_batched, REGATTA_NAME(cublasGemmBatchedEx));
-    library.find(f.gemm, REGATTA_NAME(cublasSgemm));
+    library.find(f.gemm, REGATTA_NAME(cublasGemmEx));
     library.find(f.text, REGATTA_NAME(cublasGetStatusString));
     const cuda::lazy_library light(REGATTA_CUBLASLT);
     light.find(f.version, "cublasLtGetVersion");

@@ -186,7 +186,8 @@ void engine_device::work(std::uint32_t stream, const rg_work& w) {
 // cuBLAS is column-major: our row-major [m, n] is its [n, m], so b is its first operand.
 void engine_device::gemm(std::uint32_t stream, const rg_gemm& g, const void* a, const void* b, void* c) {
   constexpr std::uint64_t most = std::numeric_limits<int>::max();
-  if (g.type != RG_F32) unsupported("matrix product of this type");
+  if ((g.a_type != RG_F32 && g.a_type != RG_BF16) || g.b_type != g.a_type || g.c_type != RG_F32)
+    unsupported("matrix product of these types");
   if (std::max({g.m, g.n, g.k, g.a_row, g.b_row, g.c_row}) > most) unsupported("matrix product of this size");
   lane& l = at(stream);
   if (!l.blas) {
@@ -197,9 +198,9 @@ void engine_device::gemm(std::uint32_t stream, const rg_gemm& g, const void* a, 
   const auto row = [](std::uint64_t n) { return static_cast<int>(std::max<std::uint64_t>(n, 1)); };
   const auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
   const auto turned = [&](std::uint32_t flag) { return g.flags & flag ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  check(blas().gemm(l.blas, turned(RG_GEMM_B), turned(RG_GEMM_A), number(g.n), number(g.m), number(g.k), &alpha,
-                    static_cast<const float*>(b), row(g.b_row), static_cast<const float*>(a), row(g.a_row), &beta,
-                    static_cast<float*>(c), row(g.c_row)),
+  check(blas().gemm(l.blas, turned(RG_GEMM_B), turned(RG_GEMM_A), number(g.n), number(g.m), number(g.k), &alpha, b,
+                    cuda_type(dtype_of(g.b_type)), row(g.b_row), a, cuda_type(dtype_of(g.a_type)), row(g.a_row), &beta,
+                    c, CUDA_R_32F, row(g.c_row), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "matrix product of a strategy");
 }
 

@@ -28,7 +28,7 @@ typedef struct rg_tensor {
   uint32_t struct_size;
   uint32_t kind;
   const char* name; /* "conv1_2.weight"; unique in the model */
-  uint32_t type;    /* of the values in memory and of the gradient: RG_F32, the only type that engines of 1.0 take */
+  uint32_t type;    /* of the values in memory: RG_F32, the only type that engines of 1.0 take */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
   uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
@@ -43,6 +43,9 @@ typedef struct rg_tensor {
    * the elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical()
    * convert. */
   uint32_t reordered;
+  /* The type of the gradient in memory; 0: `type`. The arena has the same elements for weights and gradients: element e
+   * of the tensor has one number in both, whatever their types. Engines of 1.0 take 0 and RG_F32 only. */
+  uint32_t gradient_type;
 } rg_tensor;
 
 enum {
@@ -136,9 +139,9 @@ typedef struct rg_table_rows {
   uint32_t tensor;      /* index into rg_model_info.tensors */
   const uint64_t* rows; /* [count]: row numbers */
   uint64_t count;
-  const void* weights; /* [count, row] of rg_tensor.type, as the gradients */
-  /* [count, row]. The model overwrites all of them, also those of rows that only another micro-batch touches (with
-   * zeros), or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
+  const void* weights; /* [count, row] of rg_tensor.type */
+  /* [count, row] of rg_tensor.gradient_type. The model overwrites all of them, also those of rows that only another
+   * micro-batch touches (with zeros), or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
   void* gradients;
 } rg_table_rows;
 

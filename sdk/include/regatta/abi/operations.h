@@ -200,11 +200,12 @@ typedef struct rg_op_copy_rows {
 /* A matrix product c = alpha * op(a) * op(b) + beta * c, where op(a) is m x k, op(b) is k x n and c is m x n. Matrices
  * are row-major; a_row, b_row and c_row are the elements from one stored row to the next. With RG_GEMM_A the matrix a
  * is stored transposed, as k x m, with RG_GEMM_B b as n x k. If beta is 0, c is not read. Each element is a sum in fp32
- * in an order that depends on this struct alone. The size of this struct never changes. */
+ * in an order that depends on this struct alone, and is rounded to c's type at the end. Engines of 1.0 take RG_F32 or
+ * RG_BF16, of both a and b, and c of RG_F32. The size of this struct never changes. */
 enum { RG_GEMM_A = 1, RG_GEMM_B = 2 };
 typedef struct rg_gemm {
-  uint32_t type;  /* of all three matrices: RG_F32, the only type that engines of 1.0 take */
-  uint32_t flags; /* RG_GEMM_* */
+  uint32_t a_type, b_type, c_type; /* rg_type of each matrix */
+  uint32_t flags;                  /* RG_GEMM_* */
   uint64_t m, n, k;
   uint64_t a_row, b_row, c_row;
   double alpha, beta;
