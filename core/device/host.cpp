@@ -29,13 +29,13 @@ std::span<const std::int32_t> indices(const rg_work& w) {
 }
 
 bool axpy(const rg_work& w) {
-  const auto a = static_cast<float>(w.a);
+  const auto a = static_cast<float>(w.factor);
   if (w.index)
     return selection::axpy_at(target<float>(w), indices(w), a, {static_cast<const float*>(w.source), w.index_count});
   if (w.type == RG_F64) {
     const auto y = target<double>(w);
     const auto x = source<double>(w);
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] += w.a * x[i];
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += w.factor * x[i];
   } else if (a == 1) {
     arithmetic::add(target<float>(w), source<float>(w));
   } else {
@@ -57,7 +57,7 @@ void clip(const rg_work& w) {
   const auto y = target<float>(w);
   const auto norm = arithmetic::sum_of_squares(y);
   const double length = std::sqrt(norm.sum_of_squares); // of the finite elements
-  if (norm.not_finite == 0 && length > w.a) arithmetic::scale(y, static_cast<float>(w.a / length));
+  if (norm.not_finite == 0 && length > w.max_norm) arithmetic::scale(y, static_cast<float>(w.max_norm / length));
 }
 
 conversion::half half_of(std::uint32_t type) {
@@ -83,10 +83,10 @@ void convert(const rg_work& w) {
     add ? conversion::add(type, target<float>(w), source<std::uint16_t>(w))
         : conversion::widen(type, target<float>(w), source<std::uint16_t>(w));
   } else if (add) {
-    add_rounded(half_of(w.wire), target<float>(w), source<float>(w));
+    add_rounded(half_of(w.round_to), target<float>(w), source<float>(w));
   } else {
     if (w.count) std::memmove(w.target, w.source, w.count * sizeof(float));
-    conversion::round(half_of(w.wire), target<float>(w));
+    conversion::round(half_of(w.round_to), target<float>(w));
   }
 }
 
@@ -102,18 +102,18 @@ void host_processor::copy(void* to, const void* from, std::uint64_t bytes) {
 }
 
 bool host_processor::run(const rg_work& w) {
-  const auto a = static_cast<float>(w.a);
+  const auto value = static_cast<float>(w.value), factor = static_cast<float>(w.factor);
   switch (w.kind) {
   case RG_OP_COPY: copy(w.target, w.source, w.count * rg::size_of(w.type)); return true;
   case RG_OP_FILL:
-    if (w.index) return selection::fill_at(target<float>(w), indices(w), a);
-    arithmetic::fill(target<float>(w), a);
+    if (w.index) return selection::fill_at(target<float>(w), indices(w), value);
+    arithmetic::fill(target<float>(w), value);
     return true;
   case RG_OP_AXPY: return axpy(w);
-  case RG_OP_SCALE: arithmetic::scale(target<float>(w), a); return true;
+  case RG_OP_SCALE: arithmetic::scale(target<float>(w), factor); return true;
   case RG_OP_CLIP: clip(w); return true;
   case RG_OP_ACCUMULATE:
-    arithmetic::accumulate(target<float>(w), a, source<float>(w), {static_cast<float*>(w.index), w.count});
+    arithmetic::accumulate(target<float>(w), factor, source<float>(w), {w.sum, w.count});
     return true;
   case RG_OP_NORM: norm(w); return true;
   case RG_OP_CONVERT: convert(w); return true;
@@ -125,7 +125,8 @@ bool host_processor::run(const rg_work& w) {
                      {static_cast<float*>(w.target), w.index_count}, selection_);
     return true;
   case RG_OP_SELECT: {
-    const auto n = selection::above(source<float>(w), a, {static_cast<std::int32_t*>(w.index), w.index_count},
+    const auto n = selection::above(source<float>(w), static_cast<float>(w.threshold),
+                                    {static_cast<std::int32_t*>(w.index), w.index_count},
                                     {static_cast<float*>(w.target), w.index_count});
     *w.found = n ? *n : std::numeric_limits<std::uint64_t>::max();
     return true;

@@ -142,7 +142,7 @@ void region_table::write_guard(const region& r, std::uint64_t at) const {
     w.type = w.source_type = RG_F32;
     w.target = r.address + at;
     w.count = guard_floats;
-    w.a = guard_value;
+    w.value = guard_value;
     device_->run(w);
   } else {
     std::fill_n(reinterpret_cast<float*>(r.address + at), guard_floats, guard_value);

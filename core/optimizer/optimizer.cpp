@@ -110,7 +110,7 @@ void optimizer::partial(double* out) {
   auto add = rg::make_versioned<rg_work>();
   add.kind = RG_OP_AXPY;
   add.type = add.source_type = RG_F64;
-  add.a = 1;
+  add.factor = 1;
   add.target = out;
   add.count = 2;
   for (const waiting& w : waiting_) {

@@ -54,11 +54,10 @@ rg_status strategy_host::compute(const rg_op& op, const rg_buffer& at, rg_work& 
 }
 
 // Returns work on fp32 elements, without its kind and target.
-rg_work strategy_host::work(std::uint64_t count, double a) const {
+rg_work strategy_host::work(std::uint64_t count) const {
   auto w = rg::make_versioned<rg_work>();
   w.type = w.source_type = RG_F32;
   w.count = count;
-  w.a = a;
   return w;
 }
 
@@ -70,7 +69,8 @@ void strategy_host::accept_index(const rg_op& op, const rg_buffer& target, const
 }
 
 rg_status strategy_host::fill(const rg_op_fill& o) {
-  auto w = work(o.target.count, o.value);
+  auto w = work(o.target.count);
+  w.value = o.value;
   accept(o.op, {{"the target", o.target, RG_F32}});
   accept_index(o.op, o.target, o.index, w);
   return compute(o.op, o.target, w, (o.index.region ? o.index.count : o.target.count) * sizeof(float) * 2);
@@ -85,7 +85,8 @@ rg_status strategy_host::copy(const rg_op_copy& o) {
 }
 
 rg_status strategy_host::axpy(const rg_op_axpy& o) {
-  auto w = work(o.target.count, o.factor);
+  auto w = work(o.target.count);
+  w.factor = o.factor;
   accept(o.op, {{"the target", o.target, RG_F32}, {"the source", o.source, RG_F32}});
   accept_index(o.op, o.target, o.index, w);
   const std::uint64_t count = o.index.region ? o.index.count : o.target.count;
@@ -95,7 +96,8 @@ rg_status strategy_host::axpy(const rg_op_axpy& o) {
 }
 
 rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double a) {
-  auto w = work(target.count, a);
+  auto w = work(target.count);
+  (op.kind == RG_OP_CLIP ? w.max_norm : w.factor) = a;
   accept(op, {{"the target", target, RG_F32}});
   return compute(op, target, w, bytes_of(target) * 2);
 }
@@ -168,13 +170,13 @@ rg_status strategy_host::gemm(const rg_op_gemm& o) {
 }
 
 rg_status strategy_host::accumulate(const rg_op_accumulate& o) {
-  auto w = work(o.velocity.count, o.factor);
+  auto w = work(o.velocity.count);
+  w.factor = o.factor;
   accept(o.op,
          {{"the velocity", o.velocity, RG_F32}, {"the gradient", o.gradient, RG_F32}, {"the sum", o.sum, RG_F32}});
   if (o.gradient.count != w.count || o.sum.count != w.count) reject(o.op, different_length);
   w.source = regions_.address(o.gradient);
-  w.index = regions_.address(o.sum);
-  w.index_count = o.sum.count;
+  w.sum = static_cast<float*>(regions_.address(o.sum));
   return compute(o.op, o.velocity, w, bytes_of(o.velocity) * 3);
 }
 
@@ -185,10 +187,10 @@ rg_status strategy_host::convert(const rg_op_convert& o) {
   const bool rounds = to.type == RG_F32 && from.type == RG_F32 && is_half(o.round_to);
   const bool narrows = from.type == RG_F32 && is_half(to.type), widens = to.type == RG_F32 && is_half(from.type);
   if (!rounds && !narrows && !widens) reject(o.op, "between RG_F32 and RG_F16 or RG_BF16 only");
-  auto w = work(to.count, 0);
+  auto w = work(to.count);
   w.type = to.type;
   w.source_type = from.type;
-  w.wire = o.round_to;
+  w.round_to = o.round_to;
   w.source = regions_.address(from);
   return compute(o.op, to, w, bytes_of(to) + bytes_of(from));
 }
@@ -206,14 +208,15 @@ void strategy_host::accept_selection(const rg_op& op, const rg_buffer& source, c
 }
 
 rg_status strategy_host::top_k(const rg_op_top_k& o) {
-  auto w = work(o.source.count, 0);
+  auto w = work(o.source.count);
   accept_selection(o.op, o.source, o.values, o.index, w);
   if (o.values.count > o.source.count) reject(o.op, "of fewer than k elements");
   return compute(o.op, o.values, w, bytes_of_selection(o.source, o.values.count));
 }
 
 rg_status strategy_host::select(const rg_op_select& o) {
-  auto w = work(o.source.count, o.threshold);
+  auto w = work(o.source.count);
+  w.threshold = o.threshold;
   accept_selection(o.op, o.source, o.values, o.index, w);
   std::uint64_t found = o.values.count;
   device::host_memory seen;

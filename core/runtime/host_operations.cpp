@@ -227,7 +227,8 @@ void strategy_host::add_norm_of_rows(bool server, double* pair) {
   if (tables_->windows().empty()) return;
   const auto rows = tables_->partial(server);
   double mine[] = {static_cast<double>(rows.not_finite), rows.sum_of_squares};
-  auto w = work(2, 1);
+  auto w = work(2);
+  w.factor = 1;
   w.kind = RG_OP_AXPY;
   w.type = w.source_type = RG_F64;
   w.target = pair;

@@ -219,7 +219,7 @@ private:
   rg_status collective(const rg_op_collective& o);
   bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const;
   processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
-  rg_work work(std::uint64_t count, double a) const;
+  rg_work work(std::uint64_t count) const;
   rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
   rg_status fill(const rg_op_fill& o);
   rg_status copy(const rg_op_copy& o);

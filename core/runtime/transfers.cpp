@@ -284,9 +284,9 @@ rg_fence transfers::copy_to_target(const operation& o) {
   w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;
   w.type = w.kind == RG_OP_COPY ? std::uint32_t{RG_U8} : o.target.type; // any number of bytes
   w.source_type = o.wire && !from_self ? o.wire : w.type;
-  w.wire = o.wire;
+  w.round_to = o.wire;
   w.count = o.bytes / (w.kind == RG_OP_COPY ? 1 : w.type == RG_F64 ? sizeof(double) : sizeof(float));
-  w.a = 1;
+  w.factor = 1;
   const rg_fence busy = o.stage->unpack(w);
   return from_self ? 0 : busy;
 }

@@ -188,17 +188,17 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
     w.target = dy;
     w.source = dx;
     w.count = n;
-    w.a = 0.3;
+    w.factor = 0.3;
     d.run(w);
     arithmetic::axpy(y, 0.3F, x);
     w.kind = RG_OP_SCALE;
-    w.a = -1.7;
+    w.factor = -1.7;
     d.run(w);
     arithmetic::scale(y, -1.7F);
     check_same(d.read(dy, n), y);
     w.kind = RG_OP_ACCUMULATE;
-    w.a = 0.9;
-    w.index = dv;
+    w.factor = 0.9;
+    w.sum = dv;
     d.run(w);
     arithmetic::accumulate(y, 0.9F, x, v);
     check_same(d.read(dy, n), y);
@@ -213,7 +213,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
     at.index = dp;
     at.count = n;
     at.index_count = places.size();
-    at.a = 2;
+    at.factor = at.value = 2;
     d.run(at);
     selection::axpy_at(y, places, 2, std::span(x).first(places.size()));
     at.kind = RG_OP_FILL;
@@ -224,7 +224,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
     w = d.work(RG_OP_FILL);
     w.target = dy;
     w.count = n;
-    w.a = 5;
+    w.value = 5;
     d.run(w);
     check_same(d.read(dy, n), std::vector<float>(n, 5));
 
@@ -235,7 +235,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
     sum.target = da;
     sum.source = db;
     sum.count = n;
-    sum.a = 1;
+    sum.factor = 1;
     d.run(sum);
     std::ranges::transform(a, b, a.begin(), std::plus<>());
     CHECK(d.read(da, n) == a);
@@ -252,7 +252,7 @@ TEST_CASE("a place outside is left out") {
   w.count = 4;
   w.index = places;
   w.index_count = 3;
-  w.a = 9;
+  w.value = 9;
   d.run(w);
   check_same(d.read(y, 4), {before[0], before[1], 9, before[3]});
 }
@@ -300,7 +300,7 @@ TEST_CASE("conversions are the host's") {
     w = d.work(RG_OP_CONVERT);
     w.target = dx;
     w.source = dx;
-    w.wire = type;
+    w.round_to = type;
     w.count = n;
     d.run(w);
     conversion::round(half, x);
@@ -334,7 +334,7 @@ TEST_CASE("norms count what is not finite, and clipping leaves that alone") {
     auto clip = d.work(RG_OP_CLIP);
     clip.target = dx;
     clip.count = n;
-    clip.a = 0.5;
+    clip.max_norm = 0.5;
     d.run(clip);
     double square = 0;
     for (const float v : d.read(dx, n)) square += static_cast<double>(v) * static_cast<double>(v);
@@ -393,7 +393,7 @@ TEST_CASE("the largest elements are found as on the host, whatever equals what")
         const std::size_t all = selection::above(x, threshold, above, their).value();
         auto* found = d.make<std::uint64_t>(1, true);
         w.kind = RG_OP_SELECT;
-        w.a = static_cast<double>(threshold);
+        w.threshold = static_cast<double>(threshold);
         w.found = found;
         d.run(w);
         CHECK(d.read(found, 1)[0] == all);
@@ -484,7 +484,7 @@ TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
   auto w = d.work(RG_OP_SCALE);
   w.target = x;
   w.count = n;
-  w.a = 3;
+  w.factor = 3;
   d.run(w, 0);
   const rg_fence scaled = d.record(0);
   d.wait_for(1, scaled);

@@ -110,7 +110,7 @@ TEST_CASE("clipping leaves a buffer with an infinite element as it is") {
   std::vector<float> x{3, 4, 0};
   work.target = x.data();
   work.count = x.size();
-  work.a = 1;
+  work.max_norm = 1;
   REQUIRE(host.run(work));
   CHECK(x[0] == doctest::Approx(0.6));
   x = {3, 4, std::numeric_limits<float>::infinity()};

@@ -109,7 +109,7 @@ void engine_device::convert(const lane& l, const rg_work& w) const {
   const dtype to = dtype_of(w.type), from = dtype_of(w.source_type);
   const bool add = (w.flags & RG_OP_ADD) != 0;
   if (to == dtype::f32 && from == dtype::f32) {
-    kernels::round(l.stream, dtype_of(w.wire), static_cast<float*>(w.target), static_cast<const float*>(w.source),
+    kernels::round(l.stream, dtype_of(w.round_to), static_cast<float*>(w.target), static_cast<const float*>(w.source),
                    w.count, add);
     return;
   }
@@ -133,34 +133,34 @@ void engine_device::select(lane& l, const rg_work& w) {
   if (w.kind == RG_OP_TOP_K)
     kernels::top_k(l.stream, x, w.count, indices, values, std::min(w.index_count, w.count), l.selection.get<void>());
   else
-    kernels::select_above(l.stream, x, w.count, static_cast<float>(w.a), indices, values, w.index_count, w.found,
-                          l.selection.get<void>());
+    kernels::select_above(l.stream, x, w.count, static_cast<float>(w.threshold), indices, values, w.index_count,
+                          w.found, l.selection.get<void>());
 }
 
 void engine_device::work(std::uint32_t stream, const rg_work& w) {
   lane& l = at(stream);
   auto* y = static_cast<float*>(w.target);
   const auto* x = static_cast<const float*>(w.source);
-  const auto a = static_cast<float>(w.a);
+  const auto value = static_cast<float>(w.value), factor = static_cast<float>(w.factor);
   const bool add = (w.flags & RG_OP_ADD) != 0;
   const auto* indices = static_cast<const std::int32_t*>(w.index);
   const auto* rows = static_cast<const std::int64_t*>(w.index);
   switch (w.kind) {
   case RG_OP_FILL:
-    indices ? kernels::fill_at(l.stream, y, w.count, indices, a, w.index_count)
-            : kernels::fill(l.stream, y, a, w.count);
+    indices ? kernels::fill_at(l.stream, y, w.count, indices, value, w.index_count)
+            : kernels::fill(l.stream, y, value, w.count);
     break;
   case RG_OP_AXPY:
     if (w.type == RG_F64)
-      kernels::axpy(l.stream, static_cast<double*>(w.target), w.a, static_cast<const double*>(w.source), w.count);
+      kernels::axpy(l.stream, static_cast<double*>(w.target), w.factor, static_cast<const double*>(w.source), w.count);
     else if (indices)
-      kernels::axpy_at(l.stream, y, w.count, indices, a, x, w.index_count);
+      kernels::axpy_at(l.stream, y, w.count, indices, factor, x, w.index_count);
     else
-      kernels::axpy(l.stream, y, a, x, w.count);
+      kernels::axpy(l.stream, y, factor, x, w.count);
     break;
-  case RG_OP_SCALE: kernels::scale(l.stream, y, a, w.count); break;
-  case RG_OP_CLIP: kernels::clip(l.stream, y, w.a, w.count, l.sums.get<double>()); break;
-  case RG_OP_ACCUMULATE: kernels::accumulate(l.stream, y, a, x, static_cast<float*>(w.index), w.count); break;
+  case RG_OP_SCALE: kernels::scale(l.stream, y, factor, w.count); break;
+  case RG_OP_CLIP: kernels::clip(l.stream, y, w.max_norm, w.count, l.sums.get<double>()); break;
+  case RG_OP_ACCUMULATE: kernels::accumulate(l.stream, y, factor, x, w.sum, w.count); break;
   case RG_OP_NORM:
     kernels::norm(l.stream, x, w.count, static_cast<double*>(w.target), add, l.sums.get<double>());
     break;

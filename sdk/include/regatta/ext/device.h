@@ -108,39 +108,47 @@ typedef struct rg_update {
   float *a, *b; /* the rule's state; null if it has none */
 } rg_update;
 
-/* One operation for a stream. `kind` is an rg_op_kind with the meaning that it has there, except for the
- * differences below. Elements are RG_F32 unless a type is named. Without an index, target and source have `count`
- * elements.
- *   FILL        target = a;  with index (RG_I32): target[index[i]] = a, for index_count indices
- *   COPY        not here; use copy()
- *   AXPY        target += a * source, RG_F32 or RG_F64;  with index (RG_I32): target[index[i]] += a * source[i]
- *   SCALE       target *= a
- *   CLIP        target *= min(1, a / Euclidean norm of target); no change if the norm is not finite
- *   ACCUMULATE  target = a * target + source, then index += target (all three RG_F32)
- *   NORM        target[0] = number of non-finite elements of source, target[1] = sum of squares of the finite ones;
- *               target is two RG_F64, to which RG_OP_ADD adds both. The order of the sum depends on count alone
- *   CONVERT     target (type) = source (source_type), between RG_F32 and RG_F16 or RG_BF16, to nearest, ties to even;
- *               if both are RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would. RG_OP_ADD adds the converted or
- *               rounded values, to RG_F32 only
- *   APPLY       does `update`; target are the weights, source the gradients
- *   TOP_K       index (RG_I32), target = indices and values of the index_count elements of source (count elements)
- *               with the largest magnitude, in ascending order of index; of equal ones the first; NaN is the largest
- *   SELECT      index (RG_I32), target = indices and values of the first index_count elements of source (count
- *               elements) of magnitude > a, in ascending order of index;
- *               *found = the number of all such elements, which may be larger than index_count
- *   GATHER_ROWS target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
+/* One operation for a stream. `kind` is an rg_op_kind with the meaning that it has there, except for the differences
+ * below. A member means the same in every kind; one that the kind does not name here is 0 and is not read. Elements are
+ * RG_F32 unless a type is named.
+ *   FILL         target = value;  with index (RG_I32): target[index[i]] = value
+ *   COPY         not here; use copy()
+ *   AXPY         target += factor * source, both of `type`, RG_F32 or RG_F64;  with index (RG_I32):
+ *                target[index[i]] += factor * source[i]
+ *   SCALE        target *= factor
+ *   CLIP         target *= min(1, max_norm / Euclidean norm of target); no change if the norm is not finite
+ *   ACCUMULATE   target = factor * target + source, then sum += target
+ *   NORM         target[0] = number of non-finite elements of source, target[1] = sum of squares of the finite ones;
+ *                target is two RG_F64, to which RG_OP_ADD adds both. The order of the sum depends on count alone
+ *   CONVERT      target (type) = source (source_type), between RG_F32 and RG_F16 or RG_BF16, to nearest, ties to even;
+ *                if both are RG_F32: source rounded as `round_to` (RG_F16, RG_BF16) would. RG_OP_ADD adds the converted
+ *                or rounded values, to RG_F32 only
+ *   APPLY        does `update`; target are the weights, source the gradients
+ *   TOP_K        index (RG_I32), target = indices and values of the index_count elements of source with the largest
+ *                magnitude, in ascending order of index; of equal ones the first; NaN is the largest
+ *   SELECT       index (RG_I32), target = indices and values of the first index_count elements of source of magnitude >
+ *                threshold, in ascending order of index;
+ *                *found = the number of all such elements, which may be larger than index_count
+ *   GATHER_ROWS  target[i] = source[index[i]]; index is RG_I64, and a row has `row` elements
  *   SCATTER_ROWS target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
- * An index outside the buffer (`count` elements of target, or of source in GATHER_ROWS) is ignored. */
+ * An index outside the buffer that it points into is ignored. */
 typedef struct rg_work {
   uint32_t struct_size;
   uint32_t kind;
-  uint32_t flags; /* RG_OP_ADD */
-  uint32_t type, source_type, wire;
-  void* target;
-  const void* source;
-  void* index;
-  uint64_t count, index_count, row;
-  double a;
+  uint32_t flags;       /* RG_OP_ADD */
+  uint32_t type;        /* of target, and of source except in CONVERT and NORM */
+  uint32_t source_type; /* CONVERT */
+  uint32_t round_to;    /* CONVERT of RG_F32 to RG_F32 */
+  void* target;         /* is written */
+  const void* source;   /* is read only */
+  float* sum;           /* ACCUMULATE */
+  void* index;          /* null: none. TOP_K and SELECT write it */
+  /* Elements of target and source; with an index, of the one of them that it points into (TOP_K, SELECT, GATHER_ROWS:
+   * source; else target). */
+  uint64_t count;
+  uint64_t index_count; /* elements of index, and elements or rows of the other one of target and source */
+  uint64_t row;         /* GATHER_ROWS, SCATTER_ROWS: elements of a row */
+  double value, factor, max_norm, threshold;
   uint64_t* found;         /* SELECT: an address in memory from allocate_host(), written by the stream */
   const rg_update* update; /* APPLY: read during the call */
 } rg_work;
