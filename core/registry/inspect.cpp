@@ -5,6 +5,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "registry/description.hpp"
+#include "registry/extension_tables.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -58,16 +58,11 @@ template <class T> T versioned(const void* theirs, const std::string& what) {
   return ours;
 }
 
-void require(const std::string& what, std::initializer_list<std::pair<const char*, bool>> slots) {
-  for (const auto& [name, there] : slots)
-    if (!there) refuse("{}: the function {} is missing (null), which every component of this kind needs", what, name);
-}
-
 // Requires the functions of a model: of a model plugin, or of the result of an executor's compile().
 void require_model(const std::string& what, const rg_model& m) {
-  require(what,
-          {{"destroy", m.destroy}, {"describe", m.describe}, {"init", m.init}, {"bind", m.bind}, {"step", m.step}});
-  if (m.metric) require(what + " has metric, but", {{"evaluate", m.evaluate}});
+  require_functions(
+      what, {{"destroy", m.destroy}, {"describe", m.describe}, {"init", m.init}, {"bind", m.bind}, {"step", m.step}});
+  if (m.metric) require_functions(what + " has metric, but", {{"evaluate", m.evaluate}});
 }
 
 std::vector<rg_param> read_parameters(const rg_component& c, const std::string& what) {
@@ -102,8 +97,8 @@ std::vector<rg_param> read_parameters(const rg_component& c, const std::string& 
 
 void read_graph(const std::string& what, const void* table, component& out) {
   out.graph = versioned<rg_graph_source>(table, what + ", extension " RG_EXT_GRAPH);
-  require(what + ", extension " RG_EXT_GRAPH,
-          {{"create", out.graph.create}, {"destroy", out.graph.destroy}, {"graph", out.graph.graph}});
+  require_functions(what + ", extension " RG_EXT_GRAPH,
+                    {{"create", out.graph.create}, {"destroy", out.graph.destroy}, {"graph", out.graph.graph}});
 }
 
 // Reads the extensions that the coordinator has to know, although it calls none of them.
@@ -113,10 +108,15 @@ void read_extensions(const std::string& what, const rg_component& c, component& 
     out.is_graph = true;
     read_graph(what, graph, out);
   }
-  out.has_devices = has(kind::executor, RG_EXT_DEVICES) != nullptr;
+  if (const void* devices = has(kind::executor, RG_EXT_DEVICES)) {
+    out.has_devices = true;
+    const auto table = versioned<rg_devices>(devices, what + ", extension " RG_EXT_DEVICES);
+    require_functions(what + ", extension " RG_EXT_DEVICES,
+                      {{"count", table.count}, {"describe", table.describe}, {"topology", table.topology}});
+  }
   if (const void* launched = has(kind::transport, RG_EXT_LAUNCHER)) {
     const auto table = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER);
-    require(what + ", extension " RG_EXT_LAUNCHER, {{"join", table.join}});
+    require_functions(what + ", extension " RG_EXT_LAUNCHER, {{"join", table.join}});
     if (!table.launcher || !*table.launcher)
       refuse("{}: extension " RG_EXT_LAUNCHER " names no launcher: set it to the command, such as \"mpirun -n\"", what);
     out.launcher = one_line(table.launcher);
@@ -133,13 +133,13 @@ void read_functions(const std::string& what, const rg_component& c, component& o
   case kind::model:
     out.model = versioned<rg_model>(c.functions, what);
     if (!out.is_graph || out.model.create) {
-      require(what, {{"create", out.model.create}});
+      require_functions(what, {{"create", out.model.create}});
       require_model(what, out.model);
     }
     break;
   case kind::executor:
     out.executor = versioned<rg_executor>(c.functions, what);
-    require(what, {{"compile", out.executor.compile}});
+    require_functions(what, {{"compile", out.executor.compile}});
     if (!out.executor.memory) refuse("{}: memory is 0: say where it runs models (RG_MEMORY_*)", what);
     if (out.executor.device) out.device = out.executor.device;
     if ((out.executor.memory & RG_MEMORY_DEVICE) != 0 && (!is_name(out.device) || out.device == "cpu"))
@@ -151,28 +151,28 @@ void read_functions(const std::string& what, const rg_component& c, component& o
   case kind::transport: {
     out.transport = versioned<rg_transport>(c.functions, what);
     const auto& t = out.transport;
-    require(what, {{"create", t.create},
-                   {"destroy", t.destroy},
-                   {"caps", t.caps},
-                   {"listen", t.listen},
-                   {"connect", t.connect},
-                   {"send", t.send},
-                   {"recv", t.recv},
-                   {"poll", t.poll},
-                   {"wake", t.wake},
-                   {"cancel", t.cancel},
-                   {"close", t.close},
-                   {"counters", t.counters}});
+    require_functions(what, {{"create", t.create},
+                             {"destroy", t.destroy},
+                             {"caps", t.caps},
+                             {"listen", t.listen},
+                             {"connect", t.connect},
+                             {"send", t.send},
+                             {"recv", t.recv},
+                             {"poll", t.poll},
+                             {"wake", t.wake},
+                             {"cancel", t.cancel},
+                             {"close", t.close},
+                             {"counters", t.counters}});
     break;
   }
   case kind::strategy: {
     out.strategy = versioned<rg_strategy>(c.functions, what);
     const auto& s = out.strategy;
-    require(what, {{"plan", s.plan},
-                   {"talks", s.talks},
-                   {"create", s.create},
-                   {"destroy", s.destroy},
-                   {"completed", s.completed}});
+    require_functions(what, {{"plan", s.plan},
+                             {"talks", s.talks},
+                             {"create", s.create},
+                             {"destroy", s.destroy},
+                             {"completed", s.completed}});
     break;
   }
   }

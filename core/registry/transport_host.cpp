@@ -2,17 +2,15 @@
 #include "registry/transport_host.hpp"
 
 #include "base/failure.hpp"
+#include "registry/extension_tables.hpp"
 #include "registry/validate.hpp"
+
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/ext/cancel.h>
 #include <regatta/ext/collectives.h>
-#include <regatta/ext/counters.h>
 #include <regatta/ext/nest.h>
-#include <regatta/ext/one_sided.h>
-#include <regatta/ext/regions.h>
-#include <regatta/ext/wait.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -67,14 +65,12 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   transport_summary s{rg::make_versioned<rg_transport_caps>(), "", {}, false, host.nested_files()};
   stage(who, "was described");
   call(host, name, [&] { return c.transport.caps(self, &s.caps); });
-  const auto table = [&](const char* which) -> const void* {
-    return c.transport.extension ? c.transport.extension(self, which) : nullptr;
-  };
-  for (const char* e :
-       {RG_EXT_CANCEL, RG_EXT_COLLECTIVES, RG_EXT_COUNTERS, RG_EXT_ONE_SIDED, RG_EXT_REGIONS, RG_EXT_WAIT})
-    if (table(e)) s.extensions.emplace_back(e);
-  if (const auto* t = static_cast<const rg_collectives*>(table(RG_EXT_COLLECTIVES)))
-    s.collectives = rg::copy_versioned(*t).offers(self, RG_OP_ALL_REDUCE, RG_SUM, RG_F32, 0);
+  for (const char* e : checked_extensions(c.transport, self, name)) {
+    s.extensions.emplace_back(e);
+    if (std::string_view(e) == RG_EXT_COLLECTIVES)
+      s.collectives = rg::copy_versioned(*static_cast<const rg_collectives*>(c.transport.extension(self, e)))
+                          .offers(self, RG_OP_ALL_REDUCE, RG_SUM, RG_F32, 0);
+  }
   stage(who, "was ended");
   c.transport.destroy(self);
   s.files.push_back(c.file.string());

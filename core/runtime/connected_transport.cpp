@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/connected_transport.hpp"
 
+#include "registry/extension_tables.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
@@ -71,6 +72,7 @@ void connected_transport::create() {
   caps_ = rg::make_versioned<rg_transport_caps>();
   check(functions().caps(self, &caps_), host_, name_);
   validate(caps_, name_);
+  checked_extensions(functions(), self, name_);
 }
 
 void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,

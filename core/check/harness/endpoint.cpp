@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/harness/endpoint.hpp"
 
+#include "registry/extension_tables.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
@@ -84,6 +85,7 @@ void endpoint::require_sound_caps() {
     if (c.memory && !(c.memory & RG_MEMORY_HOST))
       throw skipped("it transfers device memory only, and the suite uses host memory");
     validate(c, "caps");
+    checked_extensions(functions_, self_, "transport");
   } catch (...) {
     functions_.destroy(std::exchange(self_, nullptr)); // a constructor that throws runs no destructor
     throw;

@@ -18,7 +18,8 @@
  *    stride.
  *  - Functions in tables. The comment of each function of rg_model, rg_executor, rg_transport, rg_strategy,
  *    rg_graph_source and rg_launcher has [required] or [optional: the meaning of null]. The engine refuses a plugin at
- *    load if a required one is null. In other tables of plugins null means "not supported" unless the comment says
+ *    load if a required one is null. Tables of extensions that have such marks are refused, too, before
+ *    the engine uses them. In tables of plugins without marks null means "not supported" unless the comment says
  *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
  *    instance, component or host that returned it. The ids of extensions of others begin with a name of their own

@@ -3,13 +3,21 @@
 // The loader refuses a component whose table lacks a required function, and accepts one that lacks an optional one. The
 // tables below name every function slot of abi/ and of the extensions that the loader reads.
 #include "base/failure.hpp"
+#include "registry/extension_tables.hpp"
 #include "registry/inspect.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <regatta/abi.h>
+#include <regatta/ext/cancel.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/counters.h>
+#include <regatta/ext/device.h>
 #include <regatta/ext/graph.h>
 #include <regatta/ext/launcher.h>
+#include <regatta/ext/one_sided.h>
+#include <regatta/ext/regions.h>
+#include <regatta/ext/wait.h>
 
 #include <cstddef>
 #include <cstring>
@@ -104,6 +112,37 @@ const slot evaluate = SLOT(rg_model, evaluate), model_create = SLOT(rg_model, cr
 
 rg_graph_source graph{};
 rg_launcher launcher{};
+rg_devices devices{};
+
+// A transport's instance that offers one extension.
+const char* offered = nullptr;
+const void* offered_table = nullptr;
+const void* offer(void*, const char* id) {
+  return std::strcmp(id, offered) == 0 ? offered_table : nullptr;
+}
+
+// Returns the engine's error for an instance of a transport with this table; empty: it was accepted.
+std::string error_of_instance() {
+  rg_transport t{};
+  t.struct_size = sizeof t;
+  t.extension = &offer;
+  try {
+    checked_extensions(t, nullptr, "transport mine");
+    return {};
+  } catch (const failure& e) {
+    CHECK(e.code() == exit_code::plugin);
+    return e.what();
+  }
+}
+
+template <class T>
+void null_each_of(const char* id, const std::vector<slot>& required, const std::vector<slot>& optional = {}) {
+  static T table{};
+  fill(table, both(required, optional));
+  offered = id;
+  offered_table = &table;
+  null_each(std::string("transport mine, extension ") + id, table, required, optional, &error_of_instance);
+}
 
 } // namespace
 
@@ -180,4 +219,32 @@ TEST_CASE("a transport of a launcher") {
       return std::strcmp(id, RG_EXT_LAUNCHER) == 0 ? &launcher : nullptr;
     });
   });
+}
+
+TEST_CASE("an executor that lists devices") {
+  rg_model m{};
+  fill(m, model_required);
+  rg_executor e{};
+  fill(e, {SLOT(rg_executor, compile)});
+  e.memory = RG_MEMORY_HOST;
+  e.model = &m;
+  const std::vector<slot> required{SLOT(rg_devices, count), SLOT(rg_devices, describe), SLOT(rg_devices, topology)};
+  fill(devices, required);
+  null_each("executor mine, extension " RG_EXT_DEVICES, devices, required, {}, [&] {
+    return error_of(RG_KIND_EXECUTOR, &e, [](const char* id) -> const void* {
+      return std::strcmp(id, RG_EXT_DEVICES) == 0 ? &devices : nullptr;
+    });
+  });
+}
+
+TEST_CASE("extensions of a transport's instance") {
+  null_each_of<rg_cancel>(RG_EXT_CANCEL, {SLOT(rg_cancel, cancel)});
+  null_each_of<rg_collectives>(
+      RG_EXT_COLLECTIVES, {SLOT(rg_collectives, split), SLOT(rg_collectives, offers), SLOT(rg_collectives, begin)});
+  null_each_of<rg_own_counters>(RG_EXT_COUNTERS, {SLOT(rg_own_counters, read)});
+  null_each_of<rg_one_sided>(RG_EXT_ONE_SIDED,
+                             {SLOT(rg_one_sided, expose), SLOT(rg_one_sided, put), SLOT(rg_one_sided, get)});
+  null_each_of<rg_regions>(RG_EXT_REGIONS, {SLOT(rg_regions, remove)},
+                           {SLOT(rg_regions, allocate), SLOT(rg_regions, add)});
+  null_each_of<rg_wait>(RG_EXT_WAIT, {SLOT(rg_wait, arm)});
 }

@@ -15,11 +15,11 @@ extern "C" {
 
 typedef struct rg_cancel {
   uint32_t struct_size;
-  /* [loop] Ends the outstanding send or receive with this cookie, if it can. The operation completes once, like every
-   * other, in a later poll(): with RG_E_CANCELLED, or as it would have without this call. A receive whose message has
-   * not begun to arrive must end with RG_E_CANCELLED. A cancelled operation counts as never posted: the next operation
-   * of its peer and lane takes its place, its buffer is not accessed after the completion, and the buffer of a receive
-   * is unchanged. Other operations go on. Does nothing if no outstanding operation has the cookie. */
+  /* [loop] [required] Ends the outstanding send or receive with this cookie, if it can. The operation completes once,
+   * like every other, in a later poll(): with RG_E_CANCELLED, or as it would have without this call. A receive whose
+   * message has not begun to arrive must end with RG_E_CANCELLED. A cancelled operation counts as never posted: the
+   * next operation of its peer and lane takes its place, its buffer is not accessed after the completion, and the
+   * buffer of a receive is unchanged. Other operations go on. Does nothing if no outstanding operation has it. */
   rg_status (*cancel)(void* self, uint64_t cookie);
 } rg_cancel;
 

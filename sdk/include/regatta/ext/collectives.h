@@ -32,16 +32,16 @@ typedef struct rg_collective {
 
 typedef struct rg_collectives {
   uint32_t struct_size;
-  /* [main] Creates a group of `members`, ranks in ascending order, one of which is this rank. Called after connect, on
-   * all members, in the same order everywhere. Writes the number by which rg_collective.group names the group. Fails
-   * with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
+  /* [main] [required] Creates a group of `members`, ranks in ascending order, one of which is this rank. Called after
+   * connect, on all members, in the same order everywhere. Writes the number by which rg_collective.group names the
+   * group. Fails with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
   rg_status (*split)(void* self, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* [any] Returns 1 if the instance has the collective `kind` with this reduction, type of elements and wire type, else
-   * 0. From create() on; the answer is the same on all ranks and does not change. */
+  /* [any] [required] Returns 1 if the instance has the collective `kind` with this reduction, type of elements and wire
+   * type, else 0. From create() on; the answer is the same on all ranks and does not change. */
   uint32_t (*offers)(void* self, uint32_t kind, uint32_t reduction, uint32_t type, uint32_t wire);
-  /* [loop] Begins a collective that the instance offers. Returns as rg_transport.send() does; a wrong group, root or
-   * count, and a ghost, are refused with an error. With RG_CAP_ASCENDING_SUMS summands are added in ascending order of
-   * rank; without it, in any order, but in the same one for all members. */
+  /* [loop] [required] Begins a collective that the instance offers. Returns as rg_transport.send() does; a wrong group,
+   * root or count, and a ghost, are refused with an error. With RG_CAP_ASCENDING_SUMS summands are added in ascending
+   * order of rank; without it, in any order, but in the same one for all members. */
   rg_status (*begin)(void* self, const rg_collective* collective);
 } rg_collectives;
 

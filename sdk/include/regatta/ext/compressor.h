@@ -25,20 +25,21 @@ enum {
 typedef struct rg_compressor {
   uint32_t struct_size;
   uint32_t promise; /* RG_COMPRESSION_* */
-  /* [any] Creates and destroys a compressor; `values` are the parameters of the strategy. It has no state that changes
-   * its results: the functions below depend on their arguments alone. One function of an instance runs at a time. */
+  /* [any] [both required] Create and destroy a compressor; `values` are the parameters of the strategy. It has no state
+   * that changes its results: the functions below depend on their arguments alone. One function of an instance runs at
+   * a time. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
   void (*destroy)(void* self);
-  /* [any] Returns the length in bytes of every message of n elements, n at least 1. */
+  /* [any] [required] Returns the length in bytes of every message of n elements, n at least 1. */
   uint64_t (*bytes)(void* self, uint64_t n);
-  /* [any] Returns delta for n elements. Null unless the promise is RG_COMPRESSION_CONTRACTS. */
+  /* [any] [required with the promise RG_COMPRESSION_CONTRACTS, else null] Returns delta for n elements. */
   double (*delta)(void* self, uint64_t n);
-  /* [any] Writes C(x) to `message`, all bytes(n) of it. Random numbers depend on `seed` alone. */
+  /* [any] [required] Writes C(x) to `message`, all bytes(n) of it. Random numbers depend on `seed` alone. */
   rg_status (*compress)(void* self, const float* x, uint64_t n, uint64_t seed, void* message);
-  /* [any] Writes D(message) to `y`, n elements. */
+  /* [any] [required] Writes D(message) to `y`, n elements. */
   rg_status (*decompress)(void* self, const void* message, uint64_t n, float* y);
-  /* [any] Turns p, n elements from which `message` was compressed, into its residual p - D(message), which error
-   * feedback adds to the next gradient. */
+  /* [any] [required] Turns p, n elements from which `message` was compressed, into its residual p - D(message), which
+   * error feedback adds to the next gradient. */
   rg_status (*residual)(void* self, const void* message, uint64_t n, float* p);
   /* [any] Adds two messages of n elements that were compressed with the same seed: D of the sum is the sum of both D,
    * up to the rounding of fp32. `sum` is one of them at first. Null: messages cannot be added. */

@@ -21,9 +21,9 @@ typedef struct rg_counter {
 
 typedef struct rg_own_counters {
   uint32_t struct_size;
-  /* [loop] From the end of connect() to close(). Sets `*counters` to an array of `*count` counters, valid until the
-   * next call. The names and their order are the same in every call. The engine calls this at the begin and the end of
-   * the timed region, and records the differences. */
+  /* [loop] [required] From the end of connect() to close(). Sets `*counters` to an array of `*count` counters, valid
+   * until the next call. The names and their order are the same in every call. The engine calls this at the begin and
+   * the end of the timed region, and records the differences. */
   rg_status (*read)(void* self, const rg_counter** counters, uint32_t* count);
 } rg_own_counters;
 

@@ -27,15 +27,15 @@ enum { RG_TF32 = 64 };
 typedef struct rg_devices {
   uint32_t struct_size;
   const char* kind; /* of these devices, as rg_executor.device */
-  /* [main] Writes the number of devices, at least one. Fails with RG_E_UNSUPPORTED if there is no device or no driver;
-   * the text says which. */
+  /* [main] [required] Writes the number of devices, at least one. Fails with RG_E_UNSUPPORTED if there is no device or
+   * no driver; the text says which. */
   rg_status (*count)(const rg_host* host, uint32_t* count);
-  /* [main] Writes a description of device `index`, one line ended by 0, cut to `room` bytes including the 0: "NVIDIA
-   * H200, 139.8 GiB, compute capability 9.0". */
+  /* [main] [required] Writes a description of device `index`, one line ended by 0, cut to `room` bytes including the 0:
+   * "NVIDIA H200, 139.8 GiB, compute capability 9.0". */
   rg_status (*describe)(const rg_host* host, uint32_t index, char* text, uint64_t room);
-  /* [main] Writes how device `a` reaches device `b`, one line as in describe(), in the words of `nvidia-smi topo -m`:
-   * "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". If a == b, writes which CPUs are near the device: "CPUs 0-31, NUMA node
-   * 0". "": unknown. */
+  /* [main] [required] Writes how device `a` reaches device `b`, one line as in describe(), in the words of `nvidia-smi
+   * topo -m`: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". If a == b, writes which CPUs are near the device: "CPUs 0-31,
+   * NUMA node 0". "": unknown. */
   rg_status (*topology)(const rg_host* host, uint32_t a, uint32_t b, char* text, uint64_t room);
 } rg_devices;
 

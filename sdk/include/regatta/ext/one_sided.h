@@ -49,14 +49,14 @@ typedef struct rg_one_sided_transfer {
 typedef struct rg_one_sided {
   uint32_t struct_size;
   uint32_t key_bytes; /* of each key: 1 to 1024 */
-  /* [main] After connect. Lets all peers put into and get from a region of this rank that RG_EXT_REGIONS allocated or
-   * added, and writes its key: bytes that mean the same on every rank. The key is valid until the region is removed;
-   * the caller then makes sure that no operation with it is on its way, and later ones fail. Writes the same key if the
-   * region was exposed before. Fails with RG_E_OPERATION if peers cannot reach the region. */
+  /* [main] [required] After connect. Lets all peers put into and get from a region of this rank that RG_EXT_REGIONS
+   * allocated or added, and writes its key: bytes that mean the same on every rank. The key is valid until the region
+   * is removed; the caller then makes sure that no operation with it is on its way, and later ones fail. Writes the
+   * same key if the region was exposed before. Fails with RG_E_OPERATION if peers cannot reach the region. */
   rg_status (*expose)(void* self, rg_region region, void* key);
-  /* [loop] Begins to write the local bytes to the peer's region. Returns as rg_transport.send() does. */
+  /* [loop] [required] Begins to write the local bytes to the peer's region. Returns as rg_transport.send() does. */
   rg_status (*put)(void* self, const rg_one_sided_transfer* transfer);
-  /* [loop] Begins to read bytes of the peer's region. Returns as rg_transport.send() does. */
+  /* [loop] [required] Begins to read bytes of the peer's region. Returns as rg_transport.send() does. */
   rg_status (*get)(void* self, const rg_one_sided_transfer* transfer);
 } rg_one_sided;
 

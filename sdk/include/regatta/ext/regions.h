@@ -29,14 +29,14 @@ typedef struct rg_memory {
 /* [loop] below includes [main], before connect and after it. The engine never uses the number of a region again. */
 typedef struct rg_regions {
   uint32_t struct_size;
-  /* [loop] Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until remove(). If it fails or
-   * writes a null address, or if `allocate` is null, the engine allocates the memory itself and calls add(). */
+  /* [loop] [optional: the engine allocates] Allocates memory that peers can reach, zeroed and 64-byte aligned, valid
+   * until remove(). If it fails or writes a null address, the engine allocates the memory itself and calls add(). */
   rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, const rg_memory* memory, void** address);
-  /* [loop] Registers memory of the engine, which transfers may name from now on; valid until remove(). If `add` is
-   * null, the transport needs no registration. */
+  /* [loop] [optional: the transport needs no registration] Registers memory of the engine, which transfers may name
+   * from now on; valid until remove(). */
   rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, const rg_memory* memory);
-  /* [loop] Undoes allocate() or add(). Requires: no operation uses the region any more. Must not be null if allocate or
-   * add is there. Regions that are still there at destroy() end with it. */
+  /* [loop] [required if allocate or add is there] Undoes allocate() or add(). Requires: no operation uses the region
+   * any more. Regions that are still there at destroy() end with it. */
   void (*remove)(void* self, rg_region region);
 } rg_regions;
 

@@ -15,9 +15,9 @@ extern "C" {
 
 typedef struct rg_wait {
   uint32_t struct_size;
-  /* [loop] Sets `*descriptor` to a file descriptor that becomes readable once poll() has work to do, or wake() is
-   * called. Returns RG_OK, or RG_AGAIN if there is work now: the caller must then poll() instead of waiting. The
-   * descriptor belongs to the instance and is the same in every call. After the next poll() its state means nothing
+  /* [loop] [required] Sets `*descriptor` to a file descriptor that becomes readable once poll() has work to do, or
+   * wake() is called. Returns RG_OK, or RG_AGAIN if there is work now: the caller must then poll() instead of waiting.
+   * The descriptor belongs to the instance and is the same in every call. After the next poll() its state means nothing
    * until arm() is called again. */
   rg_status (*arm)(void* self, int32_t* descriptor);
 } rg_wait;
