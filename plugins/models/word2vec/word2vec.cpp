@@ -119,14 +119,14 @@ public:
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
     look_up(b);
     hooks.backward(); // forward and backward pass are one loop
-    for (std::size_t t = 0; t < 2; ++t) known_[t].assign(b.tables[t].count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
-    const parts::windows w{rows_at(b, 0), rows_at(b, 1), rg::gradients_of(b.tables[0]), rg::gradients_of(b.tables[1]),
+    for (std::size_t t = 0; t < 2; ++t) known_[t].assign(table(b, t).count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
+    const parts::windows w{rows_at(b, 0), rows_at(b, 1), rg::gradients_of(table(b, 0)), rg::gradients_of(table(b, 1)),
                            dim_};
     const double loss = parts::train(w, {indices(b, 0), indices(b, 1), negatives_ + 1}, zeros_.data(),
                                      {known_[0].data(), known_[1].data()}, 1.0F / static_cast<float>(b.global_samples));
     for (std::size_t t = 0; t < 2; ++t)
-      for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows that only other micro-batches touch
-        if (!known_[t][r]) std::fill_n(rg::gradients_of(b.tables[t]) + r * width(t), width(t), 0.0F);
+      for (std::uint64_t r = 0; r < table(b, t).count; ++r) // rows that only other micro-batches touch
+        if (!known_[t][r]) std::fill_n(rg::gradients_of(table(b, t)) + r * width(t), width(t), 0.0F);
     return {.loss_sum = loss, .count = b.samples};
   }
 
@@ -187,7 +187,7 @@ private:
   void look_up(const rg_batch& b) {
     if (drawn_step_ != b.step || drawn_sample_ != b.first_sample) draw(b);
     for (std::size_t t = 0; t < 2; ++t) {
-      const rg_table_rows& given = b.tables[t];
+      const rg_table_rows& given = table(b, t);
       const auto& known = sets_[t]->rows();
       if (given.count == known.size() && std::equal(known.begin(), known.end(), given.rows)) continue;
       sets_[t]->clear();
@@ -204,9 +204,14 @@ private:
     return std::span(indices_[t]).first(b.samples * (t ? negatives_ + 1 : 1));
   }
 
+  // The engine's array may have larger elements than this file knows.
+  static const rg_table_rows& table(const rg_batch& b, std::size_t t) {
+    return rg::at_stride(b.tables, static_cast<std::uint32_t>(t));
+  }
+
   // Returns the address of each row's weights.
   const float* const* rows_at(const rg_batch& b, std::size_t t) {
-    const rg_table_rows& given = b.tables[t];
+    const rg_table_rows& given = table(b, t);
     const void* const* const in_place = b.rows_at ? b.rows_at[t] : nullptr;
     rows_at_[t].resize(given.count);
     for (std::uint64_t r = 0; r < given.count; ++r)

@@ -156,7 +156,7 @@ private:
   static std::vector<slice> make_slices(const rg::comm& c, const parameters& p) {
     std::vector<slice> slices;
     for (std::uint32_t i = 0; i < c.arena().slice_count; ++i) {
-      const rg_slice& s = c.arena().slices[i];
+      const rg_slice& s = rg::at_stride(c.arena().slices, i); // the engine's may be larger
       const rg_tensor t = c.tensor_of(s);
       std::uint64_t elements = 1;
       for (std::uint32_t d = 0; d < t.ndim; ++d) elements *= static_cast<std::uint64_t>(t.shape[d]);

@@ -73,9 +73,10 @@ public:
   }
 
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
-    const float* weights = p_.sparse ? rg::weights_of(b.tables[0]) : weights_;
-    float* gradients = p_.sparse ? rg::gradients_of(b.tables[0]) : gradients_;
-    const std::size_t elements = (p_.sparse ? b.tables[0].count : static_cast<std::size_t>(p_.vocabulary)) * row_;
+    const float* weights = p_.sparse ? rg::weights_of(rg::at_stride(b.tables, 0)) : weights_;
+    float* gradients = p_.sparse ? rg::gradients_of(rg::at_stride(b.tables, 0)) : gradients_;
+    const std::size_t elements =
+        (p_.sparse ? rg::at_stride(b.tables, 0).count : static_cast<std::size_t>(p_.vocabulary)) * row_;
     if (!(b.flags & RG_BATCH_ACCUMULATE)) {
       std::fill_n(gradients, elements, 0.0F);
       if (p_.bias) std::fill_n(bias_gradient_, row_, 0.0F);
@@ -100,7 +101,7 @@ public:
   void evaluate(const rg_batch& b, std::span<double> sums) {
     std::vector<float> error(row_);
     for (std::uint64_t s = 0; s < b.valid; ++s)
-      sums[0] += score(b, s, p_.sparse ? rg::weights_of(b.tables[0]) : weights_, error);
+      sums[0] += score(b, s, p_.sparse ? rg::weights_of(rg::at_stride(b.tables, 0)) : weights_, error);
     sums[1] += static_cast<double>(b.valid);
   }
   double metric(std::span<const double> sums) { return sums[0] / sums[1]; }
@@ -111,7 +112,7 @@ private:
   }
   std::size_t place(const rg_batch& b, std::uint64_t word) const {
     if (!p_.sparse) return word;
-    const rg_table_rows& t = b.tables[0];
+    const rg_table_rows& t = rg::at_stride(b.tables, 0);
     return static_cast<std::size_t>(std::lower_bound(t.rows, t.rows + t.count, word) - t.rows);
   }
   // Half the squared distance; `error` becomes score - target.
