@@ -431,6 +431,7 @@ private:
       int kind_of_error = MPI_ERR_OTHER;
       MPI_Error_class(code, &kind_of_error);
       c.status = kind_of_error == MPI_ERR_TRUNCATE ? RG_E_OPERATION : RG_E_PEER;
+      c.vendor_error = code;
       const std::string text =
           "mpi: " + name_of(o) +
           (c.status == RG_E_OPERATION ? " is longer than its receive" : " failed: " + text_of(code));

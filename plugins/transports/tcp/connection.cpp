@@ -42,7 +42,8 @@ bool connection::progress() {
   return receive_some() || (more_to_send && !ended_);
 }
 
-void connection::abandon(rg_status status) {
+void connection::abandon(rg_status status, int error) {
+  error_ = error;
   while (!sends_.empty()) complete(sends_.pop().cookie, status, 0);
   sent_ = 0;
   while (!receives_.empty()) end_message(status);
@@ -84,7 +85,7 @@ bool connection::send_some() {
     const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) lost(std::strerror(errno));
+      if (errno != EAGAIN && errno != EWOULDBLOCK) lost_by_errno();
       writable_ = false;
       return false;
     }
@@ -246,7 +247,7 @@ std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   do n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
   if (n < 0) {
-    if (errno != EAGAIN && errno != EWOULDBLOCK) lost(std::strerror(errno));
+    if (errno != EAGAIN && errno != EWOULDBLOCK) lost_by_errno();
     readable_ = false;
     return 0;
   }
@@ -303,7 +304,13 @@ std::uint64_t connection::retransmits() {
 }
 
 void connection::complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
-  shared_.finished.push({.cookie = cookie, .status = status, .bytes = bytes});
+  shared_.finished.push(
+      {.cookie = cookie, .status = status, .vendor_error = status == RG_OK ? 0 : error_, .bytes = bytes});
+}
+
+void connection::lost_by_errno() {
+  error_ = errno;
+  lost(std::strerror(error_));
 }
 
 void connection::lost(const std::string& how) const {

@@ -92,8 +92,11 @@ public:
   // operation can be posted any more, and progress() does nothing: abandon() completes those that are still posted.
   bool ended() const { return ended_; }
 
-  // Completes all posted operations with `status` and closes the socket; does not access their buffers any more.
-  void abandon(rg_status status);
+  // Completes all posted operations with `status` and closes the socket; does not access their buffers any more. `error`
+  // is the errno that ended the connection; 0: none.
+  void abandon(rg_status status, int error = 0);
+  // Returns the errno with which progress() failed; 0: it did not, or not by a system call.
+  int error() const { return error_; }
 
   // Completes an operation with RG_E_CANCELLED if no byte of its message was sent, or consumed by the receive. Returns
   // whether an operation with this cookie is posted.
@@ -140,6 +143,7 @@ private:
   // Records a message that began at `began`, unless that is 0. Returns when it ended, for the next one.
   std::uint64_t trace(bool received, std::uint64_t began, std::uint64_t bytes) const;
   [[noreturn]] void lost(const std::string& how) const;
+  [[noreturn]] void lost_by_errno();
 
   static constexpr std::size_t stage_bytes = 8192;
 
@@ -153,6 +157,7 @@ private:
   bool hung_up_ = false;                   // the end of the stream was announced: read on to reach it
   bool at_end_ = false;                    // the end has been read
   bool ended_ = false;                     // the end has been read, and the stage is empty
+  int error_ = 0;                          // errno of the failure; in completions that are no success
 
   ring<outgoing> sends_;
   std::uint64_t sent_ = 0; // bytes of the first send, header included

@@ -306,7 +306,7 @@ private:
       if (c.ended()) leave(c);
       return more;
     } catch (const rg::error& e) {
-      lose(c.peer(), e.status(), e.what());
+      lose(c.peer(), e.status(), e.what(), c.error());
       return false;
     }
   }
@@ -319,12 +319,12 @@ private:
   }
 
   // Ends all operations with a peer; `why` is the reason reported.
-  void lose(std::uint32_t rank, rg_status status, const std::string& why) {
+  void lose(std::uint32_t rank, rg_status status, const std::string& why, int error = 0) {
     peer& p = peers_[rank];
     if (!p.why.empty() || p.lanes.empty()) return;
     p.why = why;
     if (status != RG_E_CANCELLED) host_->fail(host_->context, status, why.c_str());
-    for (connection* c : p.lanes) c->abandon(status);
+    for (connection* c : p.lanes) c->abandon(status, error);
   }
 
   std::uint32_t hand_over(std::span<rg_completion> out) {

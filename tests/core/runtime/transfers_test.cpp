@@ -3,6 +3,7 @@
 // The order in which the engine submits receives to a transport.
 #include "runtime/transfers.hpp"
 
+#include "base/failure.hpp"
 #include "device/host.hpp"
 
 #include <doctest/doctest.h>
@@ -22,6 +23,7 @@ namespace {
 struct recording_transport {
   std::vector<rg_transfer> posted; // not yet complete
   std::vector<std::pair<std::uint32_t, float>> finished;
+  std::int32_t error = 0; // with which all of them fail; 0: they succeed
 
   static recording_transport& of(void* self) { return *static_cast<recording_transport*>(self); }
   static rg_transport functions() {
@@ -31,7 +33,7 @@ struct recording_transport {
       return rg_status{RG_OK};
     };
     f.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t, std::uint32_t* count) {
-      auto& [posted, finished] = of(self);
+      auto& [posted, finished, error] = of(self);
       *count = 0;
       for (const auto& [peer, value] : finished) {
         const auto t = std::find_if(posted.begin(), posted.end(), [&](const auto& p) { return p.peer == peer; });
@@ -39,6 +41,8 @@ struct recording_transport {
         std::memcpy(t->address, &value, sizeof value);
         out[*count] = {};
         out[*count].cookie = t->cookie;
+        out[*count].vendor_error = error;
+        if (error) out[*count].status = RG_E_PEER;
         out[(*count)++].bytes = t->bytes;
         posted.erase(t);
       }
@@ -124,4 +128,12 @@ TEST_CASE("a transport that orders receives gets them at once") {
   for (const std::uint32_t peer : {3, 1, 2}) f.under_test.recv(peer, peer, 0, f.part(0, 10), false);
   CHECK(f.transport.peers() == fixture::peers{3, 1, 2});
   CHECK(f.finish({{2, 2.0F}, {3, 3.0F}, {1, 1.0F}}) == fixture::cookies{2, 3, 1});
+}
+
+TEST_CASE("the error of a transport's library is in the text of the run's end") {
+  fixture f(0);
+  f.under_test.recv(11, 1, 0, f.part(0, 50), false);
+  f.transport.error = -42;
+  f.finish({{1, 0.0F}});
+  CHECK_THROWS_WITH_AS(f.under_test.require_success(), doctest::Contains("(error -42 of its library)"), failure);
 }
