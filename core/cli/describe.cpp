@@ -123,6 +123,15 @@ std::string same_weights(const rg_plan& plan) {
   return plan.flags & RG_PLAN_AGREES ? "at the end" : "not promised";
 }
 
+std::string symmetry(const rg_plan& plan) {
+  switch (plan.symmetry) {
+  case RG_SYMMETRY_CLASSES: return "classes";
+  case RG_SYMMETRY_ROTATION: return "rotation";
+  case RG_SYMMETRY_XOR: return "xor";
+  default: return "none";
+  }
+}
+
 // Returns when a worker waits for the slowest one, in words.
 std::string waiting(const rg_plan& plan) {
   if (plan.flags & RG_PLAN_SYNCHRONOUS) return "in every step";
@@ -149,6 +158,8 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
           {"lossy", (plan.flags & RG_PLAN_LOSSY) != 0},
           {"resumes", (plan.flags & RG_PLAN_RESUMES) != 0},
+          {"survives", (plan.flags & RG_PLAN_SURVIVES) != 0},
+          {"symmetry", symmetry(plan)},
           {"same_weights", same_weights(plan)},
           {"waits_for_the_slowest", waiting(plan)},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},

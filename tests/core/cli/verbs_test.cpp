@@ -150,6 +150,9 @@ TEST_CASE("describe: what a strategy promises about weights and waiting") {
     const auto can = parsed(printed([&] { describe_verb({plugins}, std::string("strategy/") + id, true, {}); }));
     CHECK(can.at("capabilities").at("lossy") == (std::string(id) == "dgc"));
   }
+  const auto alike = parsed(printed([&] { describe_verb({plugins}, "strategy/sync_ps", true, {}); }));
+  CHECK(alike.at("capabilities").at("symmetry") == "classes");
+  CHECK(alike.at("capabilities").at("survives") == false);
   CHECK(has(printed([&] { describe_verb({plugins}, "strategy/async_ps", false, {"bound=4"}); }),
             "waits for the slowest    when 4 steps ahead"));
 }
