@@ -100,6 +100,15 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
                            log);
   REQUIRE_MESSAGE(compiled == 0, contents(log));
 
+  // Another package installs its plugins where regatta.pc says, and users see them.
+  REQUIRE(contents(prefix / "lib/pkgconfig/regatta.pc").find("plugindir=${prefix}/lib/regatta/plugins.d\n") !=
+          std::string::npos);
+  REQUIRE(fs::is_directory(prefix / "lib/regatta/plugins.d"));
+  fs::copy(folder.path / "star.so", prefix / "lib/regatta/plugins.d");
+  REQUIRE(run("env -u REGATTA_PLUGIN_PATH " + quoted(prefix / "bin/regatta") + " list strategies", log) == 0);
+  CHECK(contents(log).find("star") != std::string::npos);
+  fs::remove(prefix / "lib/regatta/plugins.d/star.so");
+
   // From the installation to a table with a plugin of one's own: three commands.
   const std::string with_path = "PATH=" + quoted(prefix / "bin") + ":\"$PATH\" ",
                     in = "cd " + quoted(folder.path) + " && ";

@@ -23,27 +23,28 @@
  *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
  *    instance, component or host that returned it. The ids of extensions of others begin with a name of their own
- *    ("acme.tracing/1"). Each extension of Regatta is declared in a header of regatta/ext/:
+ *    ("acme.tracing/1"). Each extension of Regatta is declared in a header of regatta/ext/; `since` is the first
+ *    version of the interface that has it:
  *
- *      id                        header                offered by
- *      regatta.graph/1           ext/graph.h           a model's component: its network as a list of nodes
- *      regatta.frequencies/1     ext/frequencies.h     a model's component: takes the frequencies of indices
- *      regatta.device/1          ext/device.h          an executor's component: memory and arithmetic of a device
- *      regatta.devices/1         ext/device.h          an executor's component: the devices of this machine
- *      regatta.compressor/1      ext/compressor.h      a strategy's component: what its compression promises
- *      regatta.launcher/1        ext/launcher.h        a transport's component: runs in a launcher's processes only
- *      regatta.regions/1         ext/regions.h         a transport's instance: registered memory
- *      regatta.one_sided/1       ext/one_sided.h       a transport's instance: put and get in peers' memory
- *      regatta.collectives/1     ext/collectives.h     a transport's instance: collectives of its own
- *      regatta.cancel/1          ext/cancel.h          a transport's instance: ends one operation
- *      regatta.counters/1        ext/counters.h        a transport's instance: counters of its own
- *      regatta.wait/1            ext/wait.h            a transport's instance: waiting for several at once
- *      regatta.authenticate/1    ext/authenticate.h    a transport's host: proof that a peer belongs to the run
- *      regatta.exchange/1        ext/exchange.h        a transport's host: bytes that a group of ranks exchanges
- *      regatta.nest/1            ext/nest.h            a transport's host: opens other transports
- *      regatta.arena_memory/1    ext/device.h          a transport's host: where weights and gradients are
- *      regatta.trace/1           ext/trace.h           the host of an executor, transport or strategy: takes spans
- *      regatta.step_collectives/1  ext/step_collectives.h  the host of a model or executor: sums over workers in a step
+ *      id                         header             since offered by
+ *      regatta.graph/1            graph.h            1.0   a model's component: its network as a list of nodes
+ *      regatta.frequencies/1      frequencies.h      1.0   a model's component: takes the frequencies of indices
+ *      regatta.device/1           device.h           1.0   an executor's component: memory and arithmetic of a device
+ *      regatta.devices/1          device.h           1.0   an executor's component: the devices of this machine
+ *      regatta.compressor/1       compressor.h       1.0   a strategy's component: what its compression promises
+ *      regatta.launcher/1         launcher.h         1.0   a transport's component: runs in a launcher's processes only
+ *      regatta.regions/1          regions.h          1.0   a transport's instance: registered memory
+ *      regatta.one_sided/1        one_sided.h        1.0   a transport's instance: put and get in peers' memory
+ *      regatta.collectives/1      collectives.h      1.0   a transport's instance: collectives of its own
+ *      regatta.cancel/1           cancel.h           1.0   a transport's instance: ends one operation
+ *      regatta.counters/1         counters.h         1.0   a transport's instance: counters of its own
+ *      regatta.wait/1             wait.h             1.0   a transport's instance: waiting for several at once
+ *      regatta.authenticate/1     authenticate.h     1.0   a transport's host: proof that a peer belongs to the run
+ *      regatta.exchange/1         exchange.h         1.0   a transport's host: bytes that a group of ranks exchanges
+ *      regatta.nest/1             nest.h             1.0   a transport's host: opens other transports
+ *      regatta.arena_memory/1     device.h           1.0   a transport's host: where weights and gradients are
+ *      regatta.trace/1            trace.h            1.0   the host of an executor, transport or strategy: takes spans
+ *      regatta.step_collectives/1 step_collectives.h 1.0   the host of a model or executor: sums over workers in a step
  *
  *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
  *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No

@@ -6,7 +6,10 @@
  * The kind of a device is a name that executors and transports agree on. It defines what addresses, streams and
  * fences are:
  *   "cuda"   device pointers of CUDA; a cudaStream_t; the handle of a cudaEvent_t that was recorded
- * The engine knows no kind: it passes addresses and fences between plugins of the same kind.
+ *   "hip"    defined by the vendor's executor
+ *   "sycl"   defined by the vendor's executor
+ * Any other name is a kind of its vendor's, too. The engine knows no kind: it passes addresses and fences between
+ * plugins of the same kind.
  */
 #ifndef REGATTA_EXT_DEVICE_H
 #define REGATTA_EXT_DEVICE_H
