@@ -134,6 +134,11 @@ public:
   // load. Does nothing for a strategy without them. Throws failure with the plugin's text.
   void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
   void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
+  // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy that is not told. Throws failure with
+  // the plugin's text.
+  void left(std::uint32_t rank) {
+    if (setup_.strategy->left) check_status(setup_.strategy->left(self_, rank), "left");
+  }
   // [compute] Declares that elements [0, end) of the arena hold this step's gradients; on a device, once `fence` has
   // passed. `end` only grows within a step. poll() and begin(end_step) report complete buckets to the strategy.
   // Lock-free.

@@ -188,9 +188,9 @@ public:
           break;
         }
         pulls_ = 0;
-        if (++step_ < setup_.steps)
+        if (++step_ < steps_)
           begin_step();
-        else if (setup_.stop_at)
+        else if (setup_.stop_at || step_ < setup_.steps)
           phase_ = phase::over;
         else {
           strategy_->begin(strategy_host::finish, step_);
@@ -212,6 +212,12 @@ public:
     }
   }
 
+  // Tells this rank that another one is gone, and lets it go on.
+  void go_on_without(std::uint32_t dead) {
+    strategy_->left(dead);
+    steps_ = setup_.steps;
+    if (is_worker()) begin_step();
+  }
   bool over() const { return phase_ == phase::over; }
   bool may_stop() const { return over() || !is_worker(); } // a server waits for the next step
   // Returns this rank's part of a checkpoint. Call it when no rank can go on.
@@ -337,6 +343,7 @@ private:
   std::unique_ptr<strategy_host> strategy_;
   phase phase_ = phase::beginning;
   std::uint64_t step_ = 0, next_at_ = 0;
+  std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
   std::size_t tensor_ = 0;
   int pulls_ = 0;
   std::vector<std::uint64_t> touched_;
@@ -385,7 +392,8 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   std::vector<char> over(ranks.size(), 0);
   std::size_t left = ranks.size();
   std::uint64_t ahead = 0;
-  for (std::uint64_t rounds = 0; left; ++rounds) {
+  bool gone = false; // simulation_setup.stays
+  for (std::uint64_t rounds = 0;; ++rounds) {
     if (rounds > 100'000'000)
       throw std::runtime_error(fmt::format("{}: no end in sight at {} ns", setup.strategy, network.now()));
     for (std::size_t i = 0; i < awake.size(); ++i) {
@@ -404,8 +412,20 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
       for (const std::uint32_t t : network.take_touched()) awake.push_back(t);
     }
     awake.clear();
-    if (!left) break;
+    if (!left && (gone || !setup.stays)) break;
     const std::uint64_t next = std::min(network.next_event(), alarms.empty() ? never : alarms.top().first);
+    if (next == never && setup.stays && !gone &&
+        std::ranges::all_of(ranks, [](const auto& r) { return r->may_stop(); })) {
+      gone = true;
+      for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+        if (r == setup.workers - 1) continue; // over
+        left += over[r];
+        over[r] = 0;
+        awake.push_back(r);
+        ranks[r]->go_on_without(setup.workers - 1);
+      }
+      continue;
+    }
     if (next == never && setup.stop_at && std::ranges::all_of(ranks, [](const auto& r) { return r->may_stop(); }))
       break;
     if (next == never)

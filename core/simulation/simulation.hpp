@@ -59,6 +59,9 @@ struct simulation_setup {
   // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there:
   // what strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
+  // The last worker is gone after so many steps: between two steps all ranks stop, the others are told (left), and only
+  // they go on. 0: all stay.
+  std::uint64_t stays = 0;
   // If not null, the run goes on from there, with the same cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;
 };

@@ -221,6 +221,11 @@ TEST_CASE("a strategy that goes on from a checkpoint without its state is found"
   finds("strategy/forgets_state", {"resumes"}, {"drain", "deterministic"});
 }
 
+TEST_CASE("a strategy that survives a death, and one that waits for the dead") {
+  CHECK(check("strategy/survivor", {"survives", "drain", "replicas", "serial"}).code == 0);
+  finds("strategy/waits_for_the_dead", {"survives"}, {"drain", "replicas", "serial"});
+}
+
 TEST_CASE("strategies that average weights, or say that they do") {
   CHECK(check("strategy/averages",
               {"plan", "drain", "replicas", "mean", "trains", "deterministic", "ghosts", "shapes", "period", "bound"})

@@ -413,6 +413,29 @@ void resumes(const subject& s) {
   });
 }
 
+// The last worker is gone between two steps. The others hear of it, and go on; in a synchronous strategy with the same
+// weights. No operation is outstanding at that moment: engines of 1.0 cannot end one with a single peer.
+void survives(const subject& s) {
+  const rg_plan p = plan_for(s, 4, 2);
+  if (!(p.flags & RG_PLAN_SURVIVES)) throw skipped("it does not declare RG_PLAN_SURVIVES");
+  require(s.tested->strategy.left, "it declares RG_PLAN_SURVIVES without left(), which says which rank died");
+  simulation_setup x = setup_for(s, 4, 2);
+  x.stays = whole_periods(p, 3);
+  x.steps = x.stays + whole_periods(p, 4);
+  simulation_result r;
+  try {
+    r = run_simulation(s, x);
+  } catch (const failed& e) {
+    throw failed(fmt::format("the last of 4 workers is gone after {} steps: {}", x.stays, e.what()));
+  }
+  for (std::uint32_t w = 0; w < 3; ++w) {
+    require(r.weights[w] != r.weights[3],
+            fmt::format("worker {} has the weights of step {}, when another one was gone", w, x.stays));
+    require(!(p.flags & RG_PLAN_SYNCHRONOUS) || r.weights[w] == r.weights[0],
+            fmt::format("workers 0 and {} have different weights after another one was gone", w));
+  }
+}
+
 // A strategy that blocks (in a sleep, a lock, or a wait for a thread) gives up the CPU; virtual time needs no such
 // wait.
 void never_blocks(const subject& s) {
@@ -468,6 +491,7 @@ std::vector<test> strategy_tests() {
        trains},
       {"deterministic", "two identical runs give bit-identical weights and the same virtual time", deterministic},
       {"resumes", "a run that goes on from a checkpoint (RG_PLAN_RESUMES) ends with bit-identical weights", resumes},
+      {"survives", "with RG_PLAN_SURVIVES, the others go on after a worker is gone between two steps", survives},
       {"allocations", "its steps allocate nothing after a warm-up", allocations},
       {"blocks", "it does not block in a sleep, a lock or a wait for a thread", never_blocks},
   };
