@@ -179,7 +179,7 @@ public:
       gpu_.spend(5e6);
     });
     const rg_fence done = gpu_.mark(stream_); // recorded before ready(), which lets other work start
-    if (hooks.releases()) // both passes are one piece of work
+    if (hooks.releases())                     // both passes are one piece of work
       for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
         if (kind_of(i) == RG_TENSOR_DENSE) hooks.done(i, done);
     if (batch.flags & RG_BATCH_LAST)
