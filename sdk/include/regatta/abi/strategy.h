@@ -65,7 +65,7 @@ enum {
    * checkpoints; `regatta check` tests the promise. */
   RG_PLAN_RESUMES = 4096,
   /* The other ranks can go on after a rank has died: left() says which one. Without this flag a death ends the run; in
-   * engines of 1.0 it does so with the flag, too. */
+   * engines of 1.0 it does so with the flag, too. `regatta check` tests the promise. */
   RG_PLAN_SURVIVES = 8192,
   /* Reads gradients and weights as matrices: dense tensors must be row-major in memory (rg_tensor.reordered is 0). The
    * engine tells the executor (rg_model_setup.row_major), and refuses a model that keeps another layout. */
