@@ -25,7 +25,11 @@ std::vector<test> tests_of(const subject& s) {
   switch (c.kind) {
   case kind::model:
   case kind::executor:
+    // First: an executor that accepts what it does not know fails most of the other tests, too.
+    if (c.kind == kind::executor) append(all, refusal_tests());
     append(all, model_tests());
+    append(all, instance_tests());
+    if (c.graph.create) append(all, graph_tests());
     if (c.kind == kind::executor) append(all, executor_tests());
     if (!s.reference.empty()) append(all, reference_tests());
     break;
