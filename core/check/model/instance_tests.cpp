@@ -34,10 +34,10 @@ struct bound_instance {
     return loss = model.step(batch_of_it);
   }
   void expect_the_same() {
-    const double before = loss;
-    require(step() == before, fmt::format("the loss of an instance is {} before and {} after a step of another "
-                                          "instance: they share memory",
-                                          before, loss));
+    const double before = loss, after = step();
+    require(after == before, fmt::format("the loss of an instance is {} before and {} after a step of another "
+                                         "instance: they share memory",
+                                         before, after));
     for (const std::uint32_t t : model.trained()) {
       const floats &was = gradients[t], &is = model.gradients(t);
       require(

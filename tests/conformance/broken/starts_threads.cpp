@@ -12,7 +12,7 @@ struct mistaken : broken::interpreted {
   double forward(const reference::batch& b) override {
     const auto spin = [] {
       volatile int sum = 0;
-      for (int i = 0; i < 1000000; ++i) sum = sum + 1;
+      for (int i = 0; i < 5000000; ++i) sum = sum + 1;
     };
     std::jthread one(spin), two(spin);
     return interpreted::forward(b);
