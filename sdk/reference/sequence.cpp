@@ -119,7 +119,7 @@ bool interpreter::forward_sequence(std::size_t k, const batch& b, bool training)
         saved[i * words + v] /= sum;
         const double wanted =
             smoothing / static_cast<double>(words) + (v == static_cast<std::size_t>(labels[i]) ? 1 - smoothing : 0);
-        if (labels[i] != 0) y[i / length] -= weight_of_label * wanted * (logits[v] - std::log(sum));
+        if (labels[i] != 0) y[i / length] -= weight_of_label * wanted * (logits[v] - largest - std::log(sum));
       }
     }
   } else {

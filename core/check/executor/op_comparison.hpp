@@ -26,7 +26,7 @@ compilation try_compile(const component& executor, const std::map<std::string, n
 
 // Computes one step of the graph with the executor s.tested and with the reference, from the same weights and samples.
 // Throws failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not
-// compile the graph. The reference gets `graph`, the executor `same`, which is the same network in other structs. [main]
+// compile the graph. The reference gets `graph`; the executor gets `same`, the same network in other structs. [main]
 void compare_with_reference(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch);
 inline void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
   compare_with_reference(s, graph, graph, batch);
