@@ -40,7 +40,7 @@ const component& find(const registry& plugins, const std::string& name) {
     throw failure(
         exit_code::usage,
         fmt::format("\"{}\": expected KIND/ID with one of model, executor, transport, strategy as KIND, such "
-                    "as model/mlp{}",
+                    "as model/mlp{}; a plugin of your own: KIND/ID --plugin-path FILE",
                     one_line(name),
                     k ? "" : did_you_mean(name.substr(0, slash), {"model", "executor", "transport", "strategy"})));
   return plugins.find(*k, std::string_view(name).substr(slash + 1));

@@ -230,6 +230,7 @@ const component& registry::described(enum kind k, std::string_view id) const {
   text += there.empty() ? fmt::format(" (no {} were found: see `regatta list`)", plural_of(k))
                         : fmt::format(" (there is {})", join(there));
   for (const auto& f : state_->failures) text += fmt::format("; not usable: {}: {}", f.file.string(), f.reason);
+  text += "; name the file or folder of another one with --plugin-path or experiment.plugin_path";
   throw failure(exit_code::plugin, text);
 }
 

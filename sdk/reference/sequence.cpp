@@ -112,13 +112,14 @@ bool interpreter::forward_sequence(std::size_t k, const batch& b, bool training)
     saved.assign(x.size(), 0); // probabilities
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const double* logits = x.data() + i * words;
+      const double largest = *std::max_element(logits, logits + words); // exp() overflows from 710 on
       double sum = 0;
-      for (std::size_t v = 0; v < words; ++v) sum += saved[i * words + v] = std::exp(logits[v]);
+      for (std::size_t v = 0; v < words; ++v) sum += saved[i * words + v] = std::exp(logits[v] - largest);
       for (std::size_t v = 0; v < words; ++v) {
         saved[i * words + v] /= sum;
         const double wanted =
             smoothing / static_cast<double>(words) + (v == static_cast<std::size_t>(labels[i]) ? 1 - smoothing : 0);
-        if (labels[i] != 0) y[i / length] -= weight_of_label * wanted * (logits[v] - std::log(sum));
+        if (labels[i] != 0) y[i / length] -= weight_of_label * wanted * (logits[v] - largest - std::log(sum));
       }
     }
   } else {

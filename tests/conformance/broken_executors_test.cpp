@@ -56,12 +56,44 @@ TEST_CASE("ops that an executor lacks are skipped by name, and not green if noth
   CHECK(f.code == 0);
   CHECK(f.skipped == names{"conv2d", "max_pool", "avg_pool"});
   CHECK(text_of(f.document).find("it compiles no graph with op conv2d (") != std::string::npos);
+  CHECK(text_of(f.document)
+            .find("it compiles no graph with op max_pool: the suite's also have op conv2d, which it "
+                  "lacks (") != std::string::npos);
   // The tests of its models then use a network without the op.
   CHECK(check("executor/has_no_convolution", {"seed", "gradient"}).passed == names{"seed", "gradient"});
   const findings nothing = check("executor/has_nothing", {"dense", "unknown-op", "unknown-attribute"},
                                  {"dense", "unknown-op", "unknown-attribute"});
   CHECK(nothing.code == 77);
   CHECK(nothing.passed.empty());
+}
+
+TEST_CASE("each executor of the catalogue with one mistake is found, and the sound one passes the same tests") {
+  const std::vector<defect> mistakes = {{"executor/overwrites_shared", {"dense"}, {"relu"}},
+                                        {"executor/first_position_only", {"dense"}, {"relu", "instances"}},
+                                        {"executor/overflows", {"softmax_cross_entropy"}, {"dense"}},
+                                        {"executor/uniform_is_constant", {"initial-values"}, {"dense"}},
+                                        {"executor/shares_statics", {"instances"}, {"dense"}},
+                                        {"executor/forgets_decay", {"description"}, {"dense"}},
+                                        {"executor/smallest_logit", {"metric"}, {"evaluate"}},
+                                        {"executor/starts_threads", {"threads"}, {"dense"}},
+                                        {"executor/ignores_strides", {"longer-structs"}, {"dense"}},
+                                        {"executor/computes_bf16_in_fp32", {"bf16"}, {"dense"}},
+                                        {"executor/omits_no_op", {"unknown-op"}, {"dense"}}};
+  names all;
+  for (const defect& d : mistakes) all = all_of(all, d.broken);
+  const findings f = check("executor/runs_the_reference", all, {"bf16"});
+  CAPTURE(text_of(f.document));
+  CHECK(f.failed.empty());
+  CHECK(f.skipped == names{"bf16"});
+  finds_all(mistakes);
+}
+
+TEST_CASE("the attributes of an executor's own op are tested by a model that has it") {
+  const findings f = check("model/bent", {"unknown-attribute", "instances"});
+  CAPTURE(text_of(f.document));
+  CHECK(f.failed == names{"unknown-attribute"});
+  CHECK(text_of(f.document).find("the unknown attribute regatta_check_attribute of op regatta_test.bend") !=
+        std::string::npos);
 }
 
 TEST_CASE("a graph with an attribute that an executor does not know is left to the next one") {

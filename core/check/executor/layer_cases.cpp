@@ -80,6 +80,15 @@ std::vector<op_case> dense_layers() {
     for (const bool bias : {true, false})
       all.push_back(of_vector(fmt::format("{} to {}{}", inputs, outputs, bias ? "" : " without bias"), inputs,
                               [=, n = outputs](value x) { return rg::dense(x, "tested", n, {.bias = bias}); }));
+  for (const bool bias : {true, false})
+    all.push_back(
+        of_vector(fmt::format("two layers that share weights{}", bias ? "" : " without bias"), 7, [=](value x) {
+          const auto shared = rg::dense_weights(x.net(), "tested", 7, 7, {.bias = bias});
+          return rg::dense(rg::dense(x, "first", shared), "second", shared);
+        }));
+  for (const std::int64_t positions : {1, 7})
+    all.push_back(classified(fmt::format("{} positions of 6 to 5", positions), {positions, 6},
+                             [](value x) { return rg::dense(rg::dense(x, "before", 6), "tested", 5); }));
   return all;
 }
 
@@ -148,6 +157,11 @@ std::vector<op_case> cross_entropies() {
     all.push_back({fmt::format("{} classes", classes), [=](network& net) {
                      const value x = net.values("x", {6}), label = net.index("label", classes);
                      rg::softmax_cross_entropy(rg::dense(x, "classes", classes), label);
+                   }});
+  for (const double mean : {1000.0, -1000.0})
+    all.push_back({fmt::format("logits near {}", mean), [=](network& net) {
+                     const value x = net.values("x", {6}), label = net.index("label", 19);
+                     rg::softmax_cross_entropy(large_logits(x, mean, 19), label);
                    }});
   return all;
 }

@@ -26,6 +26,14 @@ struct op_suite {
   std::vector<op_case> cases;
 };
 
+// Returns logits of random numbers around `mean`, so large that exp() of one overflows in fp64 or is 0: a softmax that
+// does not subtract the largest logit is not finite then.
+inline rg::value large_logits(rg::value x, double mean, std::int64_t classes) {
+  rg::network& net = x.net();
+  const auto weight = net.weight("large.weight", {classes, x.dims().back()}, {.init = RG_INIT_NORMAL, .b = 0.4});
+  return rg::dense(x, "large", {weight, net.weight("large.bias", {classes}, {.a = mean})});
+}
+
 // Each returns the suites of the ops of one header.
 std::vector<op_suite> layer_suites();    // regatta/layers.hpp
 std::vector<op_suite> sequence_suites(); // regatta/layers_sequence.hpp

@@ -70,8 +70,8 @@ template <class T> std::uint32_t index_of(const std::vector<T>& all, const char*
 // The executor's model and the reference, with the same weights and samples.
 class two_steps {
 public:
-  two_steps(const subject& s, const rg_graph& graph, std::uint64_t batch)
-      : graph_(graph), model_(s, graph, batch), reference_(graph, reference::interpreter::tables::rows_of_a_step),
+  two_steps(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch)
+      : graph_(graph), model_(s, same, batch), reference_(graph, reference::interpreter::tables::rows_of_a_step),
         samples_(model_.start()) {
     for (std::uint32_t t = 0; t < graph.tensor_count; ++t) {
       const std::uint32_t at = index_of(model_.tensors(), graph.tensors[t].name);
@@ -103,6 +103,31 @@ public:
       else
         expect_equal(t, "gradient", model_.gradients(at), reference_.gradients[t], negligible * longest);
     }
+  }
+
+  void compare_metric() {
+    if (!model_.functions().evaluate || !model_.functions().metric || !model_.info().metric_sums)
+      throw skipped("it has no metric");
+    const std::string_view name = model_.info().metric ? model_.info().metric : "";
+    require(name == "top1",
+            fmt::format("the metric is named \"{}\"; expected \"top1\", as regatta/layers.hpp says", name));
+    reference_.forward(reference_batch(), false);
+    const rg_node& loss = graph_.nodes[graph_.node_count - 1];
+    const doubles &logits = reference_.values[loss.inputs[0]], &labels = reference_.values[loss.inputs[1]];
+    const std::size_t classes = logits.size() / labels.size();
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
+      right +=
+          static_cast<double>(std::max_element(row, row + static_cast<std::ptrdiff_t>(classes)) - row) == labels[i];
+    }
+    std::vector<double> sums(model_.info().metric_sums);
+    model_.evaluate(samples_, samples_.count, sums);
+    const double expected = static_cast<double>(right) / static_cast<double>(labels.size());
+    const double got = model_.metric(sums);
+    require(std::abs(got - expected) < 1e-6,
+            fmt::format("top1 is {:.7g}; expected {:.7g}: the label has the largest logit in {} of {} samples", got,
+                        expected, right, labels.size()));
   }
 
 private:
@@ -145,17 +170,53 @@ private:
 } // namespace
 
 compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t batch) {
+  return try_compile(*s.tested, s.parameters, graph, batch);
+}
+
+compilation try_compile(const component& executor, const std::map<std::string, nlohmann::json>& parameters,
+                        const rg_graph& graph, std::uint64_t batch) {
   plugin_host host;
-  const parameter_values values(*s.tested, s.parameters);
+  const parameter_values values(executor, parameters);
   const auto setup = setup_of(batch, RG_PURPOSE_TRAIN, RG_F32);
   void* self = nullptr;
-  const rg_status status = s.tested->executor.compile(host.c(), values.data(), &graph, &setup, &self);
-  if (status == RG_OK) s.tested->executor_model.destroy(self);
+  const rg_status status = executor.executor.compile(host.c(), values.data(), &graph, &setup, &self);
+  if (status == RG_OK) executor.executor_model.destroy(self);
   return {status, host.take_error()};
 }
 
-void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
-  two_steps(s, graph, batch).compare();
+void compare_with_reference(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch) {
+  two_steps(s, graph, same, batch).compare();
+}
+
+void compare_metric(const subject& s, const rg_graph& graph, std::uint64_t batch) {
+  two_steps(s, graph, graph, batch).compare_metric();
+}
+
+void compare_description(const subject& s, const rg_graph& graph, std::uint64_t batch) {
+  const model_under_test m(s, graph, batch);
+  require(
+      m.tensors().size() == graph.tensor_count,
+      fmt::format("describe() has {} tensors; expected the {} of the graph", m.tensors().size(), graph.tensor_count));
+  for (std::uint32_t t = 0; t < graph.tensor_count; ++t) {
+    const rg_tensor &expected = graph.tensors[t], &got = m.tensors()[index_of(m.tensors(), expected.name)];
+    const auto equal = [&](const char* member, double ours, double theirs) {
+      require(theirs == ours, fmt::format("describe() says {} {} of {}; expected {} of the graph", member, theirs,
+                                          expected.name, ours));
+    };
+    equal("kind", expected.kind, got.kind);
+    equal("decay", expected.decay, got.decay);
+    equal("lr_scale", expected.lr_scale, got.lr_scale);
+    equal("compressible", expected.compressible != 0, got.compressible != 0);
+    require(std::equal(got.shape, got.shape + got.ndim, expected.shape, expected.shape + expected.ndim),
+            fmt::format("describe() gives {} another shape than the graph", expected.name));
+  }
+  const auto text = [](const char* words) { return std::string_view(words ? words : ""); };
+  require(
+      text(m.info().unit) == text(graph.unit),
+      fmt::format("describe() says unit \"{}\"; expected \"{}\" of the graph", text(m.info().unit), text(graph.unit)));
+  require(m.info().tokens_input == graph.tokens_input,
+          fmt::format("describe() says tokens_input {}; expected {} of the graph", m.info().tokens_input,
+                      graph.tokens_input));
 }
 
 void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch) {

@@ -115,6 +115,12 @@ std::vector<op_case> token_losses() {
                        rg::token_cross_entropy(rg::dense(x, "logits", v), labels,
                                                {.smoothing = smoothing, .accuracy = smoothing > 0});
                      }});
+  for (const double mean : {1000.0, -1000.0})
+    all.push_back({fmt::format("logits near {}", mean), [=](network& net) {
+                     const value tokens = net.indices("tokens", {7}, 16), labels = net.indices("labels", {7}, 16);
+                     const value x = rg::embedding(tokens, "x", rg::embedding_table(net, "before", 16, 6));
+                     rg::token_cross_entropy(large_logits(x, mean, 16), labels);
+                   }});
   return all;
 }
 

@@ -73,6 +73,11 @@ std::vector<op_case> click_losses() {
                      const value x = net.values("x", {6}), label = net.index("label", 2);
                      rg::softmax_cross_entropy_auc(rg::dense(x, "logits", 2), label, buckets);
                    }});
+  for (const double mean : {1000.0, -1000.0})
+    all.push_back({fmt::format("logits near {}", mean), [=](network& net) {
+                     const value x = net.values("x", {6}), label = net.index("label", 2);
+                     rg::softmax_cross_entropy_auc(large_logits(x, mean, 2), label, 4);
+                   }});
   return all;
 }
 

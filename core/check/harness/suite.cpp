@@ -25,14 +25,19 @@ std::vector<test> tests_of(const subject& s) {
   switch (c.kind) {
   case kind::model:
   case kind::executor:
+    // First: an executor that accepts what it does not know fails most of the other tests, too.
+    if (c.kind == kind::executor) append(all, refusal_tests());
     append(all, model_tests());
+    append(all, instance_tests());
+    if (c.is_graph) append(all, graph_tests());
     if (c.kind == kind::executor) append(all, executor_tests());
     if (!s.reference.empty()) append(all, reference_tests());
     break;
   case kind::transport: {
     const std::size_t general = all.size();
-    for (const auto& part : {message_tests(), reducing_receive_tests(), random_traffic_tests(), polling_tests(),
-                             connecting_tests(), failure_tests(), collective_tests(), one_sided_tests(), leak_tests(), unconnected_tests()})
+    for (const auto& part :
+         {message_tests(), reducing_receive_tests(), random_traffic_tests(), polling_tests(), connecting_tests(),
+          failure_tests(), collective_tests(), one_sided_tests(), leak_tests(), unconnected_tests()})
       append(all, part);
     for (std::size_t i = general; i < all.size() && !c.launcher.empty(); ++i)
       if (!s.launcher_ranks || !all[i].under_launcher)

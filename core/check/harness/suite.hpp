@@ -83,7 +83,10 @@ std::vector<test> one_sided_tests();        // transports: put and get
 std::vector<test> leak_tests();             // transports: resources that stay after the ranks
 std::vector<test> unconnected_tests();      // transports that connect no ranks
 std::vector<test> model_tests();            // models and executors
-std::vector<test> executor_tests();         // executors: ops and refusals
+std::vector<test> instance_tests();         // models and executors: several instances, threads
+std::vector<test> refusal_tests();          // executors: unknown ops and attributes
+std::vector<test> graph_tests();            // models with a graph: refusals of the executor that compiles it
+std::vector<test> executor_tests();         // executors: ops, and what a compiled model says of itself
 std::vector<test> reference_tests();        // models: gradients against subject::reference
 std::vector<test> strategy_tests();         // strategies
 std::vector<test> compressor_tests();       // strategies: what their compressor promises

@@ -179,8 +179,11 @@ void model_under_test::compile(const rg_model_setup& setup) {
   if (own_graph) refusals.erase(refusals.begin(), refusals.end() - 1); // the smallest network's is the one that matters
   const std::string op = missing_op(refusals), all = join(refusals, "; ");
   if (op.empty()) throw skipped(fmt::format("no executor here can compile it ({})", all));
-  throw skipped(own_graph ? fmt::format("it has no op {}, which the suite's smallest network needs ({})", op, all)
-                          : fmt::format("no executor here has op {} ({})", op, all));
+  throw skipped(own_graph
+                    ? fmt::format("it has no op {}, which the suite's smallest network needs ({})", op, all)
+                    : fmt::format("no executor here has op {} ({}); give the file or folder of one that has it with "
+                                  "--plugin-path",
+                                  op, all));
 }
 
 model_under_test::~model_under_test() {

@@ -113,6 +113,8 @@ public:
   bool has_state() const; // whether it has tensors of state, such as running statistics
   // Returns the executor that compiled it; null for a model without graph.
   const component* executor() const { return executor_; }
+  // Returns the graph that it compiled. Requires executor(), and that no other graph was given to the constructor.
+  const rg_graph& graph() const { return *source_.graph(graph_); }
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
 

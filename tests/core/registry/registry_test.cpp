@@ -310,11 +310,13 @@ TEST_CASE("what is not there is told with a near name and what is there") {
   f.add("older");
   f.write("broken.so", "no ELF");
   const registry r({f.path});
-  CHECK_THROWS_WITH(r.find(kind::transport, "godo"),
-                    ("there is no transport \"godo\", did you mean \"good\"? (there is good, older); not usable: " +
-                     (f.path / "broken.so").string() +
-                     ": not a shared object (no ELF file): remove it from the plugin folder")
-                        .c_str());
+  CHECK_THROWS_WITH(
+      r.find(kind::transport, "godo"),
+      ("there is no transport \"godo\", did you mean \"good\"? (there is good, older); not usable: " +
+       (f.path / "broken.so").string() +
+       ": not a shared object (no ELF file): remove it from the plugin folder; name the file or folder of "
+       "another one with --plugin-path or experiment.plugin_path")
+          .c_str());
   CHECK_THROWS_WITH_AS(r.find(kind::model, "x"), doctest::Contains("no models were found"), failure);
 }
 
