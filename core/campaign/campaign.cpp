@@ -122,7 +122,8 @@ bool campaign::run_group(std::vector<planned>& group) {
                  run.synchronous,
                  run.job.global_batch(),
                  data_sums(records_.context(), c.data),
-                 run.warnings};
+                 run.warnings,
+                 (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0};
       const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
       if (there && needed > there)
         throw failure(exit_code::usage,

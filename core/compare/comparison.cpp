@@ -112,12 +112,19 @@ void decide(compared_figure& f, std::size_t tests, bool paired) {
   }
 }
 
-bool has_16_bit_gradients(const std::map<std::string, json>& settings) {
-  const auto is_16_bit = [&](const char* key) {
+bool has_16_bit_gradients(const json& document, const json& entry) {
+  const auto settings = settings_of(document, entry);
+  const auto setting = [&](const std::string& key) {
     const auto found = settings.find(key);
-    return found != settings.end() && (found->second == "bf16" || found->second == "fp16");
+    return found == settings.end() ? json() : found->second;
   };
-  return is_16_bit("train.precision") || is_16_bit("strategy.wire") || is_16_bit("strategy.allreduce.wire");
+  const auto is_16_bit = [](const json& type) { return type == "bf16" || type == "fp16"; };
+  // Where the sweep varies the strategy, its parameters stand under its id.
+  const json id = setting("strategy.plugin");
+  const json given = document.at("context").value("given", json::object()).value("strategy", json::object());
+  const json own = id.is_string() ? given.value(id.get<std::string>(), json::object()) : json::object();
+  return is_16_bit(setting("train.precision")) || is_16_bit(setting("strategy.wire")) ||
+         is_16_bit(own.value("wire", json()));
 }
 
 // A strategy that compresses trains differently, so its samples/s alone are no speed-up: the comparison must be with
@@ -127,7 +134,7 @@ void restrict_compression(compared_case& c, const json& document_a, const json& 
   if (lossy(a) == lossy(b)) return;
   const json of_a = a.value("loss", json()), of_b = b.value("loss", json());
   std::vector<std::string> missing;
-  if (lossy(b) && !has_16_bit_gradients(settings_of(document_a, a)))
+  if (lossy(b) && !has_16_bit_gradients(document_a, a))
     missing.push_back("a baseline that sends gradients in 16 bits (train.precision, or the strategy's wire)");
   const bool losses =
       of_a.is_object() && of_b.is_object() && of_a.at("last").is_number() && of_b.at("last").is_number();

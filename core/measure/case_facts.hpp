@@ -38,6 +38,7 @@ struct case_facts {
   std::uint64_t global_batch = 0;
   std::string data; // SHA-256 of the data sets for training and evaluation, as in the context; empty: none
   std::vector<std::string> warnings;
+  bool lossy = false; // RG_PLAN_LOSSY
 };
 
 // [any] List the members for base/json_members.hpp.
@@ -68,6 +69,7 @@ void each_member(F& f, Visit&& visit) {
   visit("global_batch", f.global_batch);
   visit("data", f.data);
   visit("warnings", f.warnings);
+  visit("lossy", f.lossy);
 }
 
 } // namespace regatta

@@ -245,6 +245,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
   entry["batch_per_worker"] = facts.model.batch_per_worker;
   entry["global_batch"] = facts.global_batch;
   entry["precision"] = config.train.precision;
+  entry["lossy"] = facts.lossy;
   if (facts.model.parameters != 0) {
     entry["parameters"] = facts.model.parameters;
     entry["table_parameters"] = facts.model.table_parameters;

@@ -72,6 +72,28 @@ TEST_CASE("results are compared case by case, in each format; gates decide the e
   CHECK(parsed(program(s, "history . --format json").out).at("points").size() == 6);
 }
 
+TEST_CASE("a strategy that compresses gradients is not called faster than one that sends them in 32 bits") {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small_experiment(4) << R"(
+[cluster]
+workers = 2
+[strategy.allreduce]
+algorithm = "ring"
+[sweep]
+"strategy.plugin" = ["allreduce", "dgc"]
+)";
+  REQUIRE(program(s, "run x.toml --progress never --out a").code == 0);
+  const json entries = parsed(read(s.path / "a" / "result.json")).at("results");
+  CHECK(entries.at(0).at("lossy") == false);
+  CHECK(entries.at(1).at("lossy") == true);
+  const outcome plain = program(s, "compare a");
+  CHECK(has(plain.out,
+            "note: one side compresses gradients, so samples/s are no speed-up without a baseline that sends"));
+  CHECK_FALSE(has(plain.out, "\nsamples_per_second"));
+  REQUIRE(program(s, "run x.toml --progress never --out b --set strategy.allreduce.wire=bf16").code == 0);
+  CHECK_FALSE(has(program(s, "compare b").out, "a baseline that sends gradients in 16 bits"));
+}
+
 TEST_CASE("what cannot be compared is refused with the file and what was expected") {
   const temporary_folder s;
   std::ofstream(s.path / "other.json") << R"({"schema": "regatta.comm/1"})";

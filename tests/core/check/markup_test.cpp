@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Foreign text in HTML and XML, and the formats that a report's name says.
+#include "base/markup.hpp"
 #include "check/report/report.hpp"
 
 #include <doctest/doctest.h>
 
+using namespace regatta;
 using namespace regatta::conformance;
 
 TEST_CASE("markup in a text is escaped") {
