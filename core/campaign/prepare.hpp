@@ -62,7 +62,8 @@ std::string kernels_key(const case_config& c, bool row_major);
 void set_timeout(launch_plan& plan, const std::string& timeout);
 
 // Sets the limits of a plan from the case's measure.timeout. With a stream as data source, also raises the limit of
-// rare operations to twice data.timeout, so that the source's own message comes first.
+// rare operations, such as reading input, to at least twice data.timeout: with measure.timeout = "auto" the source's
+// own message then comes first. A time in measure.timeout takes the place of this limit.
 void set_limits(launch_plan& plan, const case_config& c);
 
 } // namespace regatta

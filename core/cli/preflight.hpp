@@ -11,10 +11,11 @@
 
 namespace regatta {
 
-// Calls `attempt` for one case after the other; it throws failure if the case cannot run. Throws one failure with every
-// reason once, and its position in the file, if no case can run. Returns at the first case that can: the campaign skips
-// the others. In a sweep it also returns at the first failure that is not a usage error, such as a missing device or a
-// crash, because that fails only its own case.
+// Calls `attempt` for one case after the other; `attempt` throws failure if the case cannot run. Throws one failure
+// with every reason once, and its position in the file, if no case can run. Returns at the first case that can run,
+// without trying the rest: the campaign later runs every case that can run and skips those that cannot. In a sweep it
+// also returns at the first failure that is not a usage error, such as a missing device or a crash, because that fails
+// only its own case.
 void reject_impossible_experiment(const experiment& e, const std::function<void(const case_config&)>& attempt);
 
 // Returns a notice, with its position in the file, for each of cluster.servers and cluster.colocate that the file sets

@@ -61,8 +61,9 @@ public:
 
   // Returns the norm of the gradients that wait for commit(); zeros if apply() was not called since the last one.
   norm partial() const noexcept { return norm_; }
-  // Executes the updates that wait since apply(), with the learning rate of `step`, scaled by the norm `total` over all
-  // owners as in optimizer::commit(); drops them if `total` is not finite. Does nothing if none wait.
+  // Executes the updates that wait since apply(), with the learning rate of `step` and gradients scaled so that their
+  // norm over all owners is at most clip_norm. `total` is the sum of partial() over all owners, member by member. Drops
+  // the updates if a gradient or the norm is not finite. Does nothing if none wait.
   void commit(const norm& total, std::uint64_t step);
 
   std::uint64_t held() const noexcept { return held_; } // rows that take memory

@@ -12,7 +12,8 @@ std::string coordinate(double value);
 // [any] Returns about the width of a text in pixels at this font size. Fonts differ, so it is rather too wide.
 double text_width(std::string_view text, double size = 11);
 
-// The commands of a path, relative to the point before, which keeps them short. [any]
+// Builds the commands of an SVG path. move() and line() take absolute coordinates in pixels; begin with move(). A line
+// is written relative to the point before, which is shorter. [any]
 class course {
 public:
   // Points are rounded to multiples of `grid`: 0.1, or 1 where a drawing has very many.
@@ -43,9 +44,10 @@ public:
   void begin_group(std::string_view css);
   void end_group() { body_ += "</g>\n"; }
 
-  // Returns the drawing as an element of a page, which has chart_style(). `name` is read aloud in place of it.
+  // Returns the drawing as an <svg> element. The page must contain chart_style() and, if there are markers,
+  // marker_definitions(). `name` is the text that screen readers read in place of the drawing.
   std::string element(double width, double height, std::string_view name) const;
-  // Returns the drawing as a file of its own.
+  // Returns the drawing as a file of its own, which includes both.
   std::string file(double width, double height, std::string_view name) const;
 
 private:

@@ -99,8 +99,9 @@ public:
   // [loop] Completes one operation with RG_E_CANCELLED if its message is not in the ring, or not begun by the receive.
   // Returns whether an operation with this cookie is posted.
   bool cancel_operation(std::uint64_t cookie);
-  // [main] Tells the peer that this rank sends nothing more; messages sent before can still be received. Does nothing
-  // after cancel().
+  // [main] Tells the peer that this rank closes, in both directions. The peer then counts this rank as lost: it can
+  // still receive messages sent before, but its sends and all other receives end with RG_E_PEER. Does nothing after
+  // cancel().
   void leave() noexcept;
   // [main] [loop] Wakes the peer if it sleeps; call it after publishing the news.
   void wake() noexcept {
