@@ -29,7 +29,7 @@ struct core_independence {
 // pinned, or if memory is short.
 std::optional<core_independence> measure_core_independence(int first, int second);
 
-// What two CPUs can do at once, and what that depends on.
+// The rates of two CPUs that work at once, and the values that influence them.
 struct rates_at_once {
   double fma = 0;                                // multiply-adds in registers, FLOP/s of both together
   double copy = 0;                               // copies of 16 MiB, bytes/s of both together

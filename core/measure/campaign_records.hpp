@@ -45,7 +45,7 @@ struct finished_run {
   bool needs_baseline = false, needs_contention = false;
 };
 
-// What the machine could do before a round: the rates of two CPUs together.
+// The speed of the machine before a round: the rates of two CPUs together.
 struct machine_rates {
   double fma = 0;  // multiply-adds, FLOP/s
   double copy = 0; // copies, bytes/s
@@ -87,7 +87,7 @@ public:
              (!needs_contention || figures.contention);
     }
   };
-  // What the records say of one case.
+  // The state of one case, from all its records.
   struct case_state {
     case_facts facts;
     std::map<std::uint64_t, recorded_repeat> repeats; // by their numbers, counted from 0

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a curve is drawn over.
+// The horizontal axis of a curve.
 enum class over { steps, time, bytes };
 
 constexpr struct {

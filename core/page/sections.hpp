@@ -37,7 +37,7 @@ private:
   std::vector<figure> figures_;
 };
 
-// What was measured, on which machine, and whether to trust it.
+// The first section: the experiment, the machine, and whether to trust the result.
 void write_trust(writer& w, const result_view& r);
 // How fast, and how well it scaled.
 void write_speed(writer& w, const result_view& r);

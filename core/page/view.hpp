@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sections of a page ask of a result (schema regatta.result/1).
+// Access to a result (schema regatta.result/1) for the sections of a page.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 
 namespace regatta {
 
-// What one rank of a run, or of a simulation, has recorded.
+// The recorded events of one rank of a run or of a simulation.
 struct rank_trace {
   std::uint32_t rank = 0;
   std::string role;                     // "worker 0 + server 0"

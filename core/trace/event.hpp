@@ -16,7 +16,7 @@ enum class event_kind : std::uint8_t {
   receive,
 };
 
-// Who recorded an event. A track is a pair of origin and number; docs/trace.md lists them.
+// The component that recorded an event. A track is a pair of origin and number; docs/trace.md lists them.
 enum class event_origin : std::uint8_t {
   compute,   // the compute thread: phases of a step, waits
   executor,  // the executor's spans; its track 0 is the compute thread

@@ -23,7 +23,7 @@ inline constexpr double figure_width = 480; // two stand side by side, and text 
 // An entry of a legend: a text, and the index of the series whose colour and marker stand beside it.
 using legend_entry = std::pair<std::string, std::size_t>;
 
-// What stands beside a text of a legend.
+// The mark beside a text of a legend.
 enum class legend_key { line, marked_line, block };
 
 // Draws the title of a figure and below it the legend, in as many lines as it needs; none for fewer than two entries.

@@ -36,7 +36,7 @@ struct host {
   }
 };
 
-// What a file keeps of an event; the order of a file differs.
+// The members of an event that a file keeps; the order of a file differs.
 auto key(const rank_trace& r, const trace_event& e) {
   return std::tuple(e.begin, e.end, r.text(e.name), r.text(e.category), r.text(e.number_name), e.number, e.sequence,
                     e.peer, e.lane, e.bucket, e.kind);
