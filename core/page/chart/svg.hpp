@@ -12,7 +12,8 @@ std::string coordinate(double value);
 // [any] Returns about the width of a text in pixels at this font size. Fonts differ, so it is rather too wide.
 double text_width(std::string_view text, double size = 11);
 
-// The commands of a path, relative to the point before, which keeps them short. [any]
+// Builds the commands of an SVG path. move() and line() take absolute coordinates in pixels; text() has each line
+// relative to the point before, which keeps it short. [any]
 class course {
 public:
   // Points are rounded to multiples of `grid`: 0.1, or 1 where a drawing has very many.
@@ -26,7 +27,9 @@ private:
   std::string text_;
 };
 
-// A drawing in the making. Texts are escaped; coordinates are in pixels from the top left. [any]
+// Builds an SVG drawing. Coordinates are in pixels from the top left. `css` is the value of the class attribute: names
+// of classes of chart_style() (look.hpp), separated by spaces, such as "bar c0". `tip` is the tooltip. `text`, `tip`
+// and `name` are escaped; the other texts are not. [any]
 class svg {
 public:
   enum class anchor { start, middle, end };
@@ -43,9 +46,10 @@ public:
   void begin_group(std::string_view css);
   void end_group() { body_ += "</g>\n"; }
 
-  // Returns the drawing as an element of a page, which has chart_style(). `name` is read aloud in place of it.
+  // Returns the drawing as an element of a page. The page needs chart_style() and, for markers, marker_definitions()
+  // (look.hpp). Screen readers read `name` aloud.
   std::string element(double width, double height, std::string_view name) const;
-  // Returns the drawing as a file of its own.
+  // Returns the drawing as a file of its own, with style and markers included.
   std::string file(double width, double height, std::string_view name) const;
 
 private:
