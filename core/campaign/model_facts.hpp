@@ -12,9 +12,12 @@ namespace regatta {
 
 // [main] Creates the model of `c`, reads its facts, opens the data to check it against the model's inputs, and destroys
 // the model. Runs plugin code: call it in a child of run_in_child(), with that child's `stage`; `plugins` is a result
-// of registry::loading(). Throws one failure with all reasons found (findings::raise()): usage if the batch cannot be
-// divided among workers and micro-batches or the data does not fit; skipped without an executor for train.device; else
-// by the plugin's status (check() in plugin_host.hpp), or plugin.
+// of registry::loading(). Throws one failure with all reasons found (findings::raise()):
+//  - usage: the batch cannot be divided among workers and micro-batches, the data does not fit, an executor in
+//    train.executor does not exist or is for another device, or no executor is for a train.device other than cpu, cuda
+//  - skipped: there is no executor for cpu or cuda, or none can compile the model's graph
+//  - plugin: the model's description is invalid
+//  - else by the status that the plugin returned (check() in plugin_host.hpp)
 model_facts model_facts_of(const registry& plugins, const case_config& c, const stage_function& stage);
 
 // [any] Throws failure (usage) if the model has sparse tables and `exchanges_rows` (prepared_run::exchanges_rows) is

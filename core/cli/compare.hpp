@@ -11,15 +11,16 @@ struct compare_options {
   std::vector<std::string> gates, across;
   std::string format = "console";
 };
-// Runs `regatta compare`. Returns 0, or 5 (gate) if a gate failed. Throws failure (usage) if a file is no result or an
-// option is wrong. [main]
+// Runs `regatta compare`. Returns 0, or 5 (gate) if a gate failed. Throws failure (usage) if a file is no result, if an
+// option is wrong, or if there is only one result and it has fewer than two cases. [main]
 int compare_verb(const compare_options& o);
 
 struct history_options {
-  std::string folder; // its results, and those of the folders in it
+  std::string folder; // searched for result.json at any depth
   std::string figure = "samples_per_second", format = "console";
 };
-// Runs `regatta history`. Returns 0. Throws failure (usage) as compare_verb(), also if there is no result. [main]
+// Runs `regatta history`. Returns 0. A result.json that is no result is left out with a warning. Throws failure (usage)
+// if the folder cannot be read, if it has no result, or if an option is wrong. [main]
 int history_verb(const history_options& o);
 
 } // namespace regatta

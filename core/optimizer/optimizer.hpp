@@ -6,8 +6,9 @@
 // an element depends neither on how ranges are split nor on the machine's instruction set. Only with clipping does the
 // last bit of the norm (a sum of doubles) depend on the split.
 //
-// Weights, gradients and state lie in the processor's memory. On a device an update is enqueued, and nothing waits for
-// it: gradients must stay unchanged until the device has executed it.
+// Weights, gradients and state lie in the memory of `unit`, the host or a device (memory/processor.hpp). On a device,
+// work is enqueued in its stream, and nothing waits for it: gradients must stay unchanged until the device has executed
+// the update.
 //
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
@@ -53,8 +54,9 @@ public:
   // Allocates nothing once every split has occurred.
   void apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
 
-  // Writes the norm of everything applied since the last commit() to out[0] (not_finite) and out[1] (sum_of_squares),
-  // in the processor's memory; zeros if not deferred(). It does not depend on the order of the calls of apply().
+  // Writes the norm of everything applied since the last commit() to out[0] (not_finite) and out[1] (sum_of_squares);
+  // zeros if not deferred(). `out` is memory that `unit` writes (processor.hpp); a device does so later, in its stream.
+  // The norm does not depend on the order of the calls of apply().
   void partial(double* out);
 
   // Requires deferred(). `total` is the sum of partial() over all owners. Executes the waiting updates with the
@@ -70,7 +72,7 @@ private:
   struct waiting {
     std::uint64_t first;
     std::span<const float> gradient;
-    double* part; // its norm, in the processor's memory
+    double* part; // its norm, in the memory of unit_
   };
 
   double* room_for_part();

@@ -35,9 +35,10 @@ public:
   // Returns the values of these keys, such as "allreduce, workers 2"; "the case" without keys.
   std::string name_of(std::size_t index, const std::vector<std::string>& keys) const;
   std::string name_of(std::size_t index) const { return name_of(index, keys_); }
-  // Returns for each case the entry of a legend whose lines are told apart by these keys: the case's name if there are
-  // at most as many names as colours, else the value of the first of the keys that has few values. Cases without
-  // figures have an entry too, which counts nowhere.
+  // Returns for each case its entry in the legend of a chart whose lines differ in these keys. The text is name_of()
+  // with all the keys if that gives at most `colours` (look.hpp) different names; else name_of() with the first key
+  // that gives 2 to `colours` names; else all entries are empty (text "", series 0). Entries of cases without figures
+  // are empty, too.
   std::vector<legend_entry> legend_of(const std::vector<std::string>& keys) const;
 
   // Whether charts of cases have texts and values at each mark. With many cases these would be most of the page, and the

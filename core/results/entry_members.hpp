@@ -3,8 +3,8 @@
 
 namespace regatta {
 
-// The members of a case's entry under "results" in result.json, in output order. Every case has all of them; unknown
-// values are null.
+// The members of a case's entry under "results" in result.json, in the order of the columns in CSV output; result.json
+// sorts them by name. Every case has all of them; unknown values are null. A failed case may have "dump" as well.
 inline constexpr const char* entry_members[] = {"case",
                                                 "status",
                                                 "error",

@@ -37,8 +37,9 @@ inline void compare_with_reference(const subject& s, const rg_graph& graph, std:
 // not compile the graph. [main]
 void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
-// Compares what describe() of the compiled graph says of tensors and inputs with the graph. Throws failed if they
-// differ; skipped if the executor does not compile the graph. [main]
+// Compares describe() of the compiled graph with the graph: number of tensors; kind, decay, lr_scale, compressible and
+// shape of each; unit and tokens_input. Does not compare the inputs. Throws failed if they differ; skipped if the
+// executor does not compile the graph. [main]
 void compare_description(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 // Evaluates the graph, whose last node is softmax_cross_entropy, and compares the metric top1 with the part of the

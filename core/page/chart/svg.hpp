@@ -27,7 +27,9 @@ private:
   std::string text_;
 };
 
-// A drawing in the making. Texts are escaped; coordinates are in pixels from the top left. [any]
+// Builds an SVG drawing. Coordinates are in pixels from the top left. `css` is the value of the class attribute: names
+// of classes of chart_style() (look.hpp), separated by spaces, such as "bar c0". `tip` is the tooltip. `text`, `tip`
+// and `name` are escaped; the other texts are not. [any]
 class svg {
 public:
   enum class anchor { start, middle, end };
@@ -44,10 +46,10 @@ public:
   void begin_group(std::string_view css);
   void end_group() { body_ += "</g>\n"; }
 
-  // Returns the drawing as an <svg> element. The page must contain chart_style() and, if there are markers,
-  // marker_definitions(). `name` is the text that screen readers read in place of the drawing.
+  // Returns the drawing as an element of a page. The page needs chart_style() and, for markers, marker_definitions()
+  // (look.hpp). Screen readers read `name` aloud.
   std::string element(double width, double height, std::string_view name) const;
-  // Returns the drawing as a file of its own, which includes both.
+  // Returns the drawing as a file of its own, with style and markers included.
   std::string file(double width, double height, std::string_view name) const;
 
 private:
