@@ -45,7 +45,8 @@ compared_figure test(const std::string& path, const values& a, const values& b, 
   f.a = *median(a);
   f.b = *median(b);
   f.repeats = std::min(a.size(), b.size());
-  if (constant(a) && constant(b)) {
+  const bool repeated = a.size() > 1 && b.size() > 1; // else it is unknown whether the value varies
+  if (constant(a) && constant(b) && (repeated || f.a == f.b)) {
     const double ratio = f.b / f.a;
     f.ratio = {ratio, ratio, ratio, 1};
     return f;
@@ -218,7 +219,7 @@ const std::vector<std::string>& comparable_parts() {
 comparison compare(const std::vector<compared_result>& results, const std::vector<std::string>& across) {
   comparison all;
   const compared_result& first = results.front();
-  const bool within = results.size() == 1;
+  const bool within = all.paired = results.size() == 1;
   if (within) {
     const json& entries = first.document.at("results");
     for (std::size_t i = 1; i < entries.size(); ++i)

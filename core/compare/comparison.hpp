@@ -54,6 +54,7 @@ struct comparison {
   std::vector<compared_case> cases;
   std::vector<std::string> unmatched; // cases that only one result has
   std::size_t tests = 0;              // how many p-values were adjusted together
+  bool paired = false;                // the cases are of one result
 };
 
 // The figures that a comparison has, by path, in the order of the table.

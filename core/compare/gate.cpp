@@ -59,9 +59,12 @@ std::vector<gate_result> check_gate(const gate& g, const comparison& c) {
       else if (within && sure)
         results.push_back({fmt::format("{} passed: {} [{}]", name, change, one.b), false});
       else
-        results.push_back({fmt::format("{} undecided: {} with {} repeats{} [{}]", name, change, f.repeats,
-                                       sure ? "" : fmt::format(", at least {} are needed", fewest_unpaired(1)), one.b),
-                           false});
+        results.push_back(
+            {fmt::format(
+                 "{} undecided: {} with {} repeats{} [{}]", name, change, f.repeats,
+                 sure ? "" : fmt::format(", at least {} are needed", c.paired ? fewest_pairs(1) : fewest_unpaired(1)),
+                 one.b),
+             false});
     }
   if (results.empty()) results.push_back({name + " FAILED: no compared case has this figure", true});
   return results;

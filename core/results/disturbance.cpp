@@ -24,7 +24,8 @@ std::string disturbance_rule() {
   return fmt::format(
       "a repeat is disturbed if the hypervisor gave more than {:g} % of the CPU time of one of its runs to "
       "others, if the rate of multiply-adds or of copies before its round was below {:g} % of the median "
-      "of the campaign's rounds until then, or if a baseline waited for a CPU for more than {:g} % of its "
+      "of the campaign's rounds until the case's last repeat, or if a baseline waited for a CPU for more than {:g} % "
+      "of its "
       "timed region; disturbed repeats are marked and stay in all figures",
       100 * most_steal, 100 * least_rate, 100 * most_run_queue);
 }

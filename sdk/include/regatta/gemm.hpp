@@ -62,8 +62,8 @@ inline std::uint64_t flops_of(const rg_gemm& what) {
   return 2 * what.m * what.n * what.k;
 }
 
-// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. T is the type of a and b, float or bf16; the types in `what` are
-// not read. The order of each sum depends on `what` alone. Requires fits().
+// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. T is the type of a and b, float or bf16; the types in
+// `what` are not read. The order of each sum depends on `what` alone. Requires fits().
 template <class T> void gemm(const rg_gemm& what, const T* a, const T* b, float* c) {
   const std::size_t m = what.m, n = what.n, k = what.k;
   const auto alpha = static_cast<float>(what.alpha), beta = static_cast<float>(what.beta);

@@ -154,6 +154,13 @@ TEST_CASE("verdicts: faster, slower, no difference, undecided, equal") {
   CHECK(few.verdict == "cannot be decided with 3 repeats: " + std::to_string(few.needed) + " would do");
 }
 
+TEST_CASE("one repeat decides nothing but equality") {
+  const compared_case c = compared(entry({100}), entry({50})).cases[0];
+  CHECK(figure(c, "samples_per_second").outcome == outcome_of_test::undecided);
+  CHECK(figure(c, "samples_per_second").verdict.starts_with("cannot be decided with 1 repeat: "));
+  CHECK(figure(c, "bytes.sent_per_step").outcome == outcome_of_test::equal);
+}
+
 TEST_CASE("cases of one result are compared in pairs, which removes what a round has in common") {
   values drifting, faster;
   for (std::size_t i = 0; i < ten.size(); ++i) {
@@ -232,6 +239,10 @@ TEST_CASE("gates fail beyond the bound, and say what is undecided") {
   CHECK_FALSE(of(g, three, scaled(three, 0.5)).failed);
   CHECK(of(parse_gate("step_seconds +5%"), ten, scaled(ten, 0.5)).failed);
   CHECK(check_gate(g, {}).at(0).failed); // it checks nothing
+  const comparison pairs =
+      compare({{"a", document(json::array({entry(three, {{"k", 1}}), entry(scaled(three, 0.5), {{"k", 2}})}))}}, {});
+  CHECK(has(check_gate(g, pairs).at(0).text, "at least 6 are needed"));
+  CHECK(has(of(g, {100}, {50}).text, "undecided")); // one repeat does not show how much the figure varies
   for (const char* wrong : {"samples_per_second", "samples_per_second 3%", "samples_per_second -3", "step_seconds -5%",
                             "sample_per_second -3%", "samples_per_second -100%"})
     CHECK_THROWS_AS(parse_gate(wrong), failure);
