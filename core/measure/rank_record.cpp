@@ -3,7 +3,6 @@
 
 #include <array>
 #include <concepts>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -186,14 +185,9 @@ double process_cpu_seconds() {
 }
 
 std::optional<std::int64_t> run_queue_ns() {
-  std::optional<std::int64_t> sum;
-  std::error_code failed;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", failed)) {
-    std::ifstream schedstat(thread.path() / "schedstat");
-    std::int64_t ran = 0, waited = 0;
-    if (schedstat >> ran >> waited) sum = sum.value_or(0) + waited;
-  }
-  return sum;
+  std::ifstream schedstat("/proc/thread-self/schedstat");
+  std::int64_t ran = 0, waited = 0;
+  return schedstat >> ran >> waited ? std::optional(waited) : std::nullopt;
 }
 
 std::optional<cpu_ticks> read_cpu_ticks() {

@@ -94,7 +94,8 @@ struct rank_record {
   double cpu_seconds = 0;                           // of all threads in the region
   std::optional<gpu_figures> gpu;                   // in the region; std::nullopt: no GPU or no sensors
   std::optional<double> steal; // share of the host's CPU time that the hypervisor gave to others, in the region
-  // Seconds that all threads of the rank were ready to run but had no CPU, over the region's length.
+  // Seconds that the thread which holds the strategy (a worker's compute thread) was ready to run but had no CPU, over
+  // the region's length. Other threads of the rank are left out: they may share its CPU, and wait for it in every run.
   std::optional<double> run_queue;
 
   strategy_records strategy;    // in the region; values of steps since the first warm-up step
@@ -129,8 +130,8 @@ std::uint64_t memory_peak_bytes();
 // Returns the CPU time of all threads of this process since its start, in seconds.
 double process_cpu_seconds();
 
-// Returns the time that the present threads of this process have waited for a CPU since they began, in nanoseconds
-// (/proc/self/task/*/schedstat); std::nullopt if the kernel does not count it. Takes about 10 us a thread.
+// Returns the time that the calling thread has waited for a CPU since it began, in nanoseconds
+// (/proc/thread-self/schedstat); std::nullopt if the kernel does not count it.
 std::optional<std::int64_t> run_queue_ns();
 
 // The host's CPU time since boot, over all cores, in the kernel's ticks (USER_HZ).

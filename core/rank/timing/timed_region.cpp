@@ -43,7 +43,7 @@ void timed_region::end() {
   record_.cpu_seconds += process_cpu_seconds();
   record_.server_update_ns = static_cast<std::int64_t>(session_.strategy().server_update_ns() - server_update_);
   record_.steal = steal_between(ticks_, read_cpu_ticks());
-  // A thread that ended within the region takes its waiting time with it, so the sum may have fallen.
+  // Of a server, another thread may hold the strategy now than at the begin: then the difference means nothing.
   if (const auto now = run_queue_ns(); waited_ && now && *now >= *waited_ && record_.region_end > record_.region_begin)
     record_.run_queue =
         static_cast<double>(*now - *waited_) / static_cast<double>(record_.region_end - record_.region_begin);
