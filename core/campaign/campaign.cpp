@@ -73,7 +73,7 @@ std::string data_sums(const nlohmann::json& context, const data_config& d) {
 
 } // namespace
 
-campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
+campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_log& records,
                    campaign_hooks hooks)
     : facts_(facts), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
   progress_.cases = e.cases.size();
@@ -170,7 +170,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat) {
   shuffle(runs, cases.front()->config->seed, repeat);
   const std::uint64_t round = records_.last_run() + 1;
   progress_.repeat = repeat + 1;
-  if (hooks_.calibrate) keep(records_.machine_record(round, hooks_.calibrate()));
+  if (hooks_.calibrate) keep(machine_record(round, hooks_.calibrate()));
   for (round_run& run : runs) {
     // Cases that failed in this round need no further runs.
     std::erase_if(run.needed_by, [](const planned* p) { return p->over; });
@@ -234,7 +234,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
     if (hooks_.take_traces) hooks_.take_traces(r.results);
     done.ranks = r.results;
     for (const auto& [rank, warning] : r.warnings) done.ranks[rank]["warnings"].push_back(warning);
-    keep(records_.run_record(done));
+    keep(run_record(experiment_, records_.last_run() + 1, done));
     o.number = records_.last_run();
   } catch (const failure& e) {
     o.error = e.what();
@@ -263,7 +263,7 @@ std::string campaign::kernels_for(const case_config& c) {
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
   auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
-  keep(records_.kernels_record(key, kernel_choices));
+  keep(kernels_record(key, kernel_choices));
   return kernel_choices;
 }
 
@@ -278,7 +278,7 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
   for (std::uint64_t r = 0; r < p.repeats(); ++r)
     if (!records_.has(p.index, r) && runs_planned_) --runs_planned_;
   worst_ = worst_ ? worse_exit_code(worst_, code) : code;
-  keep(records_.failure_record(p.index, status, error, p.facts, dump));
+  keep(failure_record(experiment_, p.index, status, error, p.facts, dump));
 }
 
 void campaign::show(const std::vector<rank_progress>& ranks) {

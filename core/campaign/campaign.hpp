@@ -14,7 +14,7 @@
 #include "experiment/experiment.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
-#include "measure/campaign_records.hpp"
+#include "measure/records.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -50,7 +50,7 @@ public:
   // `records` receives the records of runs, and may hold records of earlier ones. All arguments
   // but `hooks`, and hooks.launcher, must outlive this object. Sets facts.interrupted to a function that uses this
   // object: replace it before you use `facts` after this object is destroyed.
-  campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
+  campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_log& records,
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
@@ -82,7 +82,7 @@ private:
   plugin_facts_cache& facts_;
   const experiment& experiment_;
   plugin_files& files_;
-  campaign_records& records_;
+  campaign_log& records_;
   campaign_hooks hooks_;
   regatta::progress progress_;
   std::int64_t run_begin_ = 0, campaign_begin_ = 0;

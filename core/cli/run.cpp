@@ -18,7 +18,6 @@
 #include "cli/rank_logs.hpp"
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
-#include "measure/campaign_records.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -26,6 +25,7 @@
 #include "report/render.hpp"
 #include "report/result_checks.hpp"
 #include "report/result_folder.hpp"
+#include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
 #include "results/disturbance.hpp"
 #include "results/result_document.hpp"
@@ -153,7 +153,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
     for (const auto& [path, sum] : records.plugins())
       if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " has another binary");
   } else {
-    const json record = records.campaign_record(context);
+    const json record = campaign_record(context);
     records.add(record);
     folder.append(record);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/campaign_records.hpp"
+#include "results/campaign_records.hpp"
 
 namespace regatta {
 

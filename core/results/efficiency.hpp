@@ -28,7 +28,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "experiment/experiment.hpp"
-#include "measure/run_figures.hpp"
+#include "results/run_figures.hpp"
 
 namespace regatta {
 

@@ -3,7 +3,7 @@
 // The results of a campaign, computed from its records: result.json, schema regatta.result/1.
 #pragma once
 
-#include "measure/campaign_records.hpp"
+#include "results/campaign_records.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "measure/run_figures.hpp"
+#include "results/run_figures.hpp"
 
 namespace regatta {
 

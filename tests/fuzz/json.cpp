@@ -5,7 +5,7 @@
 #include "base/failure.hpp"
 #include "input.hpp"
 #include "measure/rank_record.hpp"
-#include "measure/run_figures.hpp"
+#include "results/run_figures.hpp"
 #include "report/record_file.hpp"
 
 #include "../core/config/config_catalogue.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/run_figures.hpp"
+#include "results/run_figures.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/campaign_records.hpp"
+#include "results/campaign_records.hpp"
 
 #include "base/json_members.hpp"
 #include "measure/rank_record.hpp"
@@ -16,12 +16,6 @@ using nlohmann::json;
 
 constexpr std::uint64_t most_runs = 1'000'000'000; // run numbers above this are damage: no campaign has that many runs
 
-json swept_of(const case_config& c) {
-  json j = json::object();
-  for (const auto& [key, value] : c.swept) j[key] = value;
-  return j;
-}
-
 case_facts facts_in(const json& record) {
   case_facts facts;
   take_members(member<json>(record, "facts"), facts);
@@ -32,49 +26,9 @@ case_facts facts_in(const json& record) {
 
 campaign_records::campaign_records(const experiment& e) : experiment_(e), cases_(e.cases.size()) {}
 
-json campaign_records::campaign_record(const json& context) const {
-  return {{"kind", "campaign"}, {"context", context}};
-}
-
-json campaign_records::run_record(const finished_run& r) const {
-  json j = {{"kind", "run"},
-            {"number", last_ + 1},
-            {"role", r.role},
-            {"index", r.index},
-            {"case", swept_of(experiment_.cases.at(r.index))},
-            {"repeat", r.repeat},
-            {"round", r.round},
-            {"asynchronous", r.asynchronous},
-            {"plugins", r.plugins},
-            {"ranks", r.ranks}};
-  if (r.role == "case") {
-    j["facts"] = members_to_json(r.facts);
-    j["needs"] = json::array();
-    if (r.needs_baseline) j["needs"].push_back("baseline");
-    if (r.needs_contention) j["needs"].push_back("contention");
-  }
-  return j;
-}
-
-json campaign_records::failure_record(std::size_t index, const std::string& status, const std::string& error,
-                                      const case_facts& facts, const std::string& dump) const {
-  json record = {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
-                 {"status", status},  {"error", error}, {"facts", members_to_json(facts)}};
-  if (!dump.empty()) record["dump"] = dump;
-  return record;
-}
-
-json campaign_records::kernels_record(const std::string& key, const std::string& kernel_choices) const {
-  return {{"kind", "kernels"}, {"key", key}, {"kernel_choices", kernel_choices}};
-}
-
-json campaign_records::machine_record(std::uint64_t round, const json& machine) const {
-  return {{"kind", "machine"}, {"round", round}, {"machine", machine}};
-}
-
 campaign_records::case_state& campaign_records::case_of(const json& record) {
   const auto index = member<std::size_t>(record, "index");
-  if (index >= cases_.size() || member<json>(record, "case") != swept_of(experiment_.cases[index]))
+  if (index >= cases_.size() || member<json>(record, "case") != swept_values(experiment_.cases[index]))
     throw failure(exit_code::usage, "the experiment has no such case");
   return cases_[index];
 }

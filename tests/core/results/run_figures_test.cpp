@@ -8,8 +8,8 @@
 
 #include "base/failure.hpp"
 #include "json.hpp"
-#include "measure/run_figures.hpp"
 #include "measure/statistics.hpp"
+#include "results/run_figures.hpp"
 
 using namespace regatta;
 using namespace regatta::test;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The records of a campaign: which runs have ended, and what their ranks measured. Its results depend only on them
+// (results/campaign_records.hpp). Each record has a "kind":
+//
+//   campaign   the first record: {"context"}
+//   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
+//              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0, "round",
+//              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. Runs are compared with
+//              those of the same round: one repeat of cases that share a baseline, in shuffled order. A baseline that
+//              comes second in its round is compared with the first. With role "case" also {"facts", "needs": the roles
+//              of the runs that it is compared with; it counts only if these have run too}
+//   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
+//   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
+//              and {"dump"} with a line for each rank if the run made no progress
+//   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
+#pragma once
+
+#include "experiment/experiment.hpp"
+#include "measure/case_facts.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+// The contents of a run's record.
+struct finished_run {
+  std::string role;
+  std::size_t index = 0;
+  std::uint64_t repeat = 0;
+  std::uint64_t round = 0; // the number of the round's first run
+  bool asynchronous = false;
+  nlohmann::json plugins, ranks;
+  // Only for role "case":
+  case_facts facts;
+  bool needs_baseline = false, needs_contention = false;
+};
+
+// [any] Return records of the experiment `e` for campaign_log::add(). `number` is that of the run.
+nlohmann::json campaign_record(const nlohmann::json& context);
+nlohmann::json run_record(const experiment& e, std::uint64_t number, const finished_run& r);
+nlohmann::json failure_record(const experiment& e, std::size_t index, const std::string& status,
+                              const std::string& error, const case_facts& facts, const std::string& dump = "");
+nlohmann::json kernels_record(const std::string& key, const std::string& kernel_choices);
+nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine);
+
+// [any] Returns {key: value} of the case's swept keys: the member "case" of a record.
+nlohmann::json swept_values(const case_config& c);
+
+// The records of a campaign as far as it reads them while it runs. [main]
+class campaign_log {
+public:
+  virtual ~campaign_log() = default;
+
+  // Adds a record in memory. Throws failure if the record is damaged or belongs to another experiment, and then ignores
+  // the record.
+  virtual void add(const nlohmann::json& record) = 0;
+
+  virtual const nlohmann::json& context() const = 0; // null before a campaign's record
+  virtual std::uint64_t last_run() const = 0;        // the highest number; 0: no run
+  // Returns true if there are records of the case's run and of all runs that it is compared with.
+  virtual bool has(std::size_t index, std::uint64_t repeat) const = 0;
+  virtual std::optional<std::string> kernel_choices(const std::string& key) const = 0; // std::nullopt: not recorded
+};
+
+} // namespace regatta
