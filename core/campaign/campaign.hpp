@@ -67,10 +67,14 @@ private:
   struct round_run;
   struct outcome;
 
-  bool run_group(std::vector<planned>& group);
-  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases);
-  // Returns false if the user interrupted. A run that fails, fails all cases that need it.
-  bool run_round(std::vector<planned>& group, std::uint64_t repeat);
+  // Runs the cases' rounds for at most `share` seconds, which only measure.precision heeds. Returns false if the user
+  // interrupted.
+  bool run_group(std::vector<planned>& group, double share);
+  void prepare_case(planned& p); // sets p.facts; a case that cannot run fails or is skipped
+  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases, std::int64_t length);
+  // Runs the repeat of all cases that lack it. Returns false if the user interrupted. A run that fails, fails all cases
+  // that need it.
+  bool run_round(std::vector<planned>& group, std::uint64_t repeat, std::int64_t length);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements. `name` is its
   // part of progress and of begin_run's name.
   outcome run_once(const case_config& c, finished_run done, const std::string& name);

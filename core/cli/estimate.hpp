@@ -60,6 +60,9 @@ struct shared_estimate {
   std::vector<std::size_t> cases; // the cases that share it, counted from 0
 };
 
+// Returns the repeats of a case, with measure.precision the fewest that it can have.
+std::uint64_t fewest_repeats(const measure_config& m);
+
 struct campaign_estimate {
   std::vector<case_estimate> cases; // one for each case of the experiment, in order
   std::vector<shared_estimate> shared;

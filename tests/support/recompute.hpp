@@ -318,7 +318,7 @@ inline void check_recomputed(const json& entry) {
   const std::set<std::string> given = {"case",     "status",       "error",      "workers",          "servers",
                                        "threads",  "precision",    "parameters", "table_parameters", "batch_per_worker",
                                        "warnings", "global_batch", "lossy",      "fingerprint",      "kernels",
-                                       "repeats"};
+                                       "repeats",  "sampling"};
   const json figures = again::figures(entry);
   for (const auto& [name, value] : entry.items()) {
     if (given.count(name)) continue;
