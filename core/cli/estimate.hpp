@@ -55,7 +55,7 @@ struct case_estimate {
 struct shared_estimate {
   std::string what; // "baseline", "control", "kernel timing"
   std::int64_t workers = 1;
-  std::uint64_t runs = 1;         // the most repeats of any of these cases; 1 for kernel timing
+  std::uint64_t runs = 1;         // most repeats of these cases, twice that for a baseline; 1 for kernel timing
   time_estimate time;             // all runs together
   std::vector<std::size_t> cases; // the cases that share it, counted from 0
 };
