@@ -25,6 +25,7 @@ struct machine_rates {
   double copy = 0; // copies, bytes/s
 };
 
+// The records that were added, as figures by case and repeat. [main]
 class campaign_records : public campaign_log {
 public:
   // The experiment must outlive this object and not change.
