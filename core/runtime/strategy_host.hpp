@@ -53,10 +53,12 @@ struct strategy_host_setup {
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
   bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
-  std::uint64_t seed;             // for the strategy
-  std::uint64_t step_numbers = 0; // that a worker's model sums at most at once in a step; 0: none, and no lane for it
-  double momentum = 0;            // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  // Buffers have a size but no bytes; they have bytes, but pointer() fails, as on a device.
+  std::uint64_t seed; // for the strategy
+  std::uint64_t step_numbers =
+      0;               // most numbers of a step_sums sum; 0: the model takes no sums, and no lane is for them
+  double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
+  // ghosts: buffers have a size but no bytes. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
+  // does on a device.
   bool ghosts = false, no_pointers = false;
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
@@ -108,11 +110,12 @@ public:
   std::optional<std::string> find_damage() const;
   // Returns whether any step below `end` has a learning rate above 0, so that its update changes weights.
   bool learns_before(std::uint64_t end) const;
-  // [loop] As transfers::given_bytes().
+  // [loop] Returns the bytes of the sends and collectives that the transport has accepted since the start, in the type
+  // of memory. Receives and messages to the own rank do not count.
   std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
   // Returns the host address of a buffer of the strategy. Requires that it is on the host.
   void* address(const rg_buffer& b) const { return regions_.address(b); }
-  // Requires a worker and strategy_host_setup::step_numbers.
+  // Returns the sums over workers within a step. Requires a worker, and step_numbers above 0 in the setup.
   step_sums& sums() { return *sums_; }
   sparse_tables& tables() { return *tables_; }
   const sparse_tables& tables() const { return *tables_; }
@@ -134,8 +137,8 @@ public:
   // load. Does nothing for a strategy without them. Throws failure with the plugin's text.
   void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
   void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
-  // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy that is not told. Throws failure with
-  // the plugin's text.
+  // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy without this function. Throws
+  // failure with the plugin's text.
   void left(std::uint32_t rank) {
     if (setup_.strategy->left) check_status(setup_.strategy->left(self_, rank), "left");
   }
@@ -180,9 +183,12 @@ public:
   const strategy_records& records() const { return records_; }
   void forget_records() { records_ = {}; }
 
-  // [loop] Times of the optimizer's work: weight_updates::ns() and collect_spans().
+  // [loop] Return the wall time of the optimizer's work in this role since construction, in ns; of work on a device,
+  // only that of enqueueing it.
   std::uint64_t worker_update_ns() const { return updates_->ns(false); }
   std::uint64_t server_update_ns() const { return updates_->ns(true); }
+  // [loop] Replaces the content of `out` by the device's begin and end marks of each update as worker since the last
+  // call (weight_updates::collect_spans()).
   void collect_update_spans(std::vector<device::span>& out) { updates_->collect_spans(out); }
   // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
   // tables.

@@ -32,9 +32,9 @@ namespace regatta {
 
 class transfers {
 public:
-  // Borrows everything but `name`, which begins errors: "transport tcp". `trace` records messages; null: nothing. `functions` belong to the connected transport
-  // instance `self`. Ranks are 0 .. size-1; this rank is `rank`. `on_host` and `on_device` stage regions in host and
-  // device memory; `on_device` is null if no region is on a device.
+  // Borrows everything but `name`, which begins errors: "transport tcp". `trace` records messages; null: no trace.
+  // `functions` belong to the connected transport instance `self`. Ranks are 0 .. size-1; this rank is `rank`.
+  // `on_host` and `on_device` stage regions in host and device memory; `on_device` is null if no region is on a device.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
             std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
             std::uint32_t size, std::uint32_t lanes, trace_recorder* trace = nullptr);
@@ -145,7 +145,7 @@ private:
   void end_trace(const operation& o) const;
   void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
   void free_emptied();
-  // Collectives share one queue: they begin in the order in which they were submitted, whatever their groups.
+  // Collectives share one queue: they begin in the order in which they were submitted, also those of different groups.
   fifo& queue_of(const operation* o) {
     return o->function ? queues_.back() : queues_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
   }
