@@ -85,8 +85,9 @@ private:
 
   float* find(std::uint64_t local) const noexcept; // `local` is row / shards
   tail& tail_of(float* record) const noexcept { return *reinterpret_cast<tail*>(record + (1 + states_) * shape_.row); }
-  float* make_record();
-  void prefetch(row_numbers rows, std::size_t at) const noexcept;
+  float* make_record(); // allocates memory for one row: weights, state and tail
+  void prefetch(row_numbers rows, std::size_t at) const noexcept; // of records_[at]
+  // Sets records_ to the records of `rows`; make_missing() allocates and initialises those that are not held yet.
   void locate(row_numbers rows);
   void make_missing(row_numbers rows);
   // Constants of one update call; with Adam, same_for_all is replaced for every t.
@@ -95,9 +96,9 @@ private:
     update_rule::coefficients same_for_all;
   };
   pass pass_of(std::uint64_t step, double factor) const noexcept;
-  tail& note_update(float* record) const noexcept;
+  tail& note_update(float* record) const noexcept; // counts an update in the row's tail
   void update(const pass& p, float* record, const float* gradient);
-  void update_waiting(std::uint64_t step, double factor);
+  void update_waiting(std::uint64_t step, double factor); // updates all rows of waiting_
 
   const update_rule& rule_;
   shape shape_;
