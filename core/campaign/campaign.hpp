@@ -39,7 +39,7 @@ struct campaign_hooks {
   // A run succeeded: removes the member "trace", which no record keeps, from the result of each rank.
   std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
   // A round begins: measures the speed of the machine and returns the member "machine" of the round's record
-  // (measure/campaign_records.hpp).
+  // (measure/records.hpp).
   std::function<nlohmann::json()> calibrate = {};
   // A round began, a run ended, kernels were timed, or a case failed: `record` has been added to the campaign's
   // records.
