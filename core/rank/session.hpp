@@ -37,7 +37,7 @@ public:
   control_client& control;
   const rank_job job;
   const std::uint32_t rank;
-  const rg_cluster cluster;
+  const rg_cluster cluster; // as this rank sees it
 
   // Creates the model, connects to the peers, initialises the weights, and starts the strategy. Collective on the
   // control channel: all ranks call it once, before everything below.

@@ -201,8 +201,11 @@ private:
   void set_operation_functions();
   void set_record_functions();
   std::uint64_t now() const;
+  // Execute an operation of the strategy; submit() also records it in the trace. Return RG_DONE if it has ended, RG_OK
+  // if its completion follows.
   rg_status submit(const rg_op& op);
   rg_status execute(const rg_op& op);
+  // Returns the bucket of the arena that a buffer of weights or gradients belongs to; no_bucket for others.
   std::uint32_t bucket_of(const rg_buffer& b) const;
   // These throw failure (plugin), which guarded() turns into a refusal. refuse() always; require_creating() if the
   // strategy has been created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*),
@@ -213,24 +216,28 @@ private:
   bool require_role(const char* what, std::uint32_t role) const;
   // Returns whether the strategy's talks() connects this rank with `peer`, or `peer` is this rank.
   bool talks_to(std::uint32_t peer);
-  rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count);
+  rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count); // rg_strategy_host.own
   struct operand {
     const char* name; // for messages: "the target"
     const rg_buffer& buffer;
     std::uint32_t type = any_type;
   };
   static constexpr std::uint32_t any_type = 0;
+  // Check the buffers of an operation: throw failure (plugin) if one is wrong. accept() also makes later work of a
+  // device wait for the fence of the operation and for the gradients in its buffers; the two with `w` also set the
+  // index of the work.
   void accept(const rg_op& op, std::initializer_list<operand> operands);
   void accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
   void accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
                         rg_work& w);
   void accept_norm(const rg_op& op, const rg_buffer& pair);
   rg_status transfer(const rg_op_transfer& o);
-  bool transport_reaches(const rg_buffer& b) const;
+  bool transport_reaches(const rg_buffer& b) const; // whether it can access the memory
   rg_status collective(const rg_op_collective& o);
   bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const;
   processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
-  rg_work work(std::uint64_t count) const;
+  rg_work work(std::uint64_t count) const;     // on fp32 elements, without kind and target
+  // Executes `w` with the kind of `op` and the target `at`; `bytes` as of complete_work().
   rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
   rg_status fill(const rg_op_fill& o);
   rg_status copy(const rg_op_copy& o);
@@ -244,27 +251,28 @@ private:
   rg_status norm(const rg_op_norm& o);
   rg_status commit(const rg_op_commit& o);
   void commit(bool server, const double* total, std::uint64_t step);
-  void add_norm_of_rows(bool server, double* pair);
+  void add_norm_of_rows(bool server, double* pair); // to the norm of the arena, in the memory of the arena
   template <class Op> rg_status rows(const Op& o);
+  // Calls f() on the thread of functions_, or under a virtual clock after the time that work on `cost` bytes takes.
   rg_status compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f);
   rg_status run(const rg_op_run& o);
   rg_status gemm(const rg_op_gemm& o);
-  void wait_for_gradients(const rg_buffer& buffer);
-  void record_weights_fence();
+  void wait_for_gradients(const rg_buffer& buffer); // later work of the device waits for those in the buffer
+  void record_weights_fence();                      // sets weights_after_
   void complete_device_operations();
   // Completes work on `bytes` of memory: at once, or under a virtual clock after the time that the work takes.
   rg_status complete_work(const rg_op& op, std::uint64_t bytes);
-  static std::uint64_t virtual_ns(std::uint64_t bytes);
+  static std::uint64_t virtual_ns(std::uint64_t bytes); // the time that a simulated rank takes for so many bytes
   void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
-  bool report_ready_buckets();
+  bool report_ready_buckets(); // calls on_gradient; returns whether a bucket was ready
   void check_status(rg_status status, const char* what);
   void move_state(rg_status (*slot)(void*, std::uint64_t, const rg_state*), std::uint64_t step, const rg_state& s) {
     if (slot) check_status(slot(self_, step, &s), "checkpoint");
   }
   void read_arena(std::span<const float> all, const read_function& to) const;
   std::string name_of_buffer();
-  void end_activity(std::uint64_t which, rg_status status);
-  void fail(const std::function<void()>& throws) noexcept; // keeps the first failure
+  void end_activity(std::uint64_t which, rg_status status); // rg_strategy_host.done
+  void fail(const std::function<void()>& throws) noexcept;  // keeps the first failure
 
   strategy_host_setup setup_;
   plugin_host plugin_host_; // of the strategy
