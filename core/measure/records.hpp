@@ -38,7 +38,7 @@ struct finished_run {
   nlohmann::json ranks;      // the rank_record of each rank, by rank
   // Only for role "case":
   case_facts facts;
-  bool needs_baseline = false, needs_contention = false;
+  bool needs_baseline = false, needs_contention = false; // which runs of its round it is compared with
 };
 
 // [any] Return records of the experiment `e` for campaign_log::add(). `number` is that of the run.
