@@ -107,7 +107,7 @@ float initial_weight(std::uint64_t element);
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 // Returns worker `w` of `n`'s gradient with simulation_setup::constant, divided by `n`. Its sum over the workers is an
 // element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the negative for the
-// others. A step of 1/127 of the largest value rounds the small ones to 0.
+// others. Quantising to 127 levels of the largest value rounds the small ones to 0.
 double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element);
 
 // Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.
