@@ -15,7 +15,10 @@ struct check_options {
   std::string command;             // as typed, for reports
   std::uint64_t seed = 1;
   std::string reference, write_reference; // folders; empty: none
-  bool in_process = false, list = false, quick = false, json = false;
+  bool in_process = false;                // runs the tests in this process, not in one for each
+  bool list = false;                      // only prints the tests
+  bool quick = false;                     // leaves out tests that take gigabytes or minutes
+  bool json = false;                      // prints the document in place of lines
   // Options of a process that another `regatta check` started for one test (conformance::run_in_child).
   std::string one, component;    // name of the test, empty: not such a process; KIND/ID, empty: the file itself
   std::vector<std::string> with; // other plugin files

@@ -24,8 +24,8 @@ using config_member = std::variant<bool*, std::int64_t*, std::uint64_t*, double*
 struct schema_key {
   rg_param rule; // type, unit, bounds, choices, help as in a plugin's table; `name` is the whole path "train.batch"
   config_member (*member)(experiment& whole, case_config& point); // returns a pointer into one of its arguments
-  bool sweepable;
-  bool above_min = false, below_max = false; // true: rule.min, rule.max itself is not allowed
+  bool sweepable;                                                 // a sweep may vary the key
+  bool above_min = false, below_max = false;                      // true: rule.min, rule.max itself is not allowed
 
   std::string path() const { return rule.name; }
   std::string section() const; // the path up to its first dot: "optimizer" of "optimizer.schedule.name"

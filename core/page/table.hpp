@@ -23,7 +23,7 @@ struct page_cell {
 
 struct page_column {
   std::string header, path, tip;
-  bool right = true;
+  bool right = true; // aligned right
 };
 
 struct page_row {
