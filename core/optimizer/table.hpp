@@ -45,9 +45,9 @@ public:
   // and for more waiting gradients than were there before; they throw failure (run) or std::bad_alloc if there is not
   // enough. read() copies the rows' weights to `out`.
   void read(row_numbers rows, float* out);
-  // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
-  // next of these calls.
-  std::span<const void* const> places(row_numbers rows);
+  // Returns pointers to the weights of the rows, in their order. The weights never move; the list of pointers is valid
+  // until the next call of a function that takes row numbers.
+  std::span<const void* const> addresses(row_numbers rows);
   // Adds `gradients` to the rows' waiting gradients, in the order of the calls. Throws failure (plugin) between apply()
   // and commit() if the rule clips.
   void add(row_numbers rows, const float* gradients);
@@ -107,9 +107,9 @@ private:
   std::vector<std::unique_ptr<page>> pages_; // by row / shards / page_rows; null: no row of this page is held
   std::vector<std::unique_ptr<void, aligned_free>> chunks_;
   std::uint64_t chunk_used_ = 0, held_ = 0;
-  std::vector<std::int64_t> located_; // rows of the current or last call
-  std::vector<float*> records_;       // their records
-  std::vector<const void*> places_;   // for places()
+  std::vector<std::int64_t> located_;  // rows of the current or last call
+  std::vector<float*> records_;        // their records
+  std::vector<const void*> addresses_; // for addresses()
   std::vector<std::uint64_t> missing_;
   std::vector<float> started_;
   std::vector<float*> waiting_;  // records whose gradient waits
