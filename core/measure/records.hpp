@@ -33,15 +33,16 @@ namespace regatta {
 
 // The contents of a run's record.
 struct finished_run {
-  std::string role;
-  std::size_t index = 0;
-  std::uint64_t repeat = 0;
-  std::uint64_t round = 0; // the number of the round's first run
-  bool asynchronous = false;
-  nlohmann::json plugins, ranks;
+  std::string role;          // "case", "baseline" or "contention"
+  std::size_t index = 0;     // of the case, counted from 0
+  std::uint64_t repeat = 0;  // counted from 0
+  std::uint64_t round = 0;   // the number of the round's first run
+  bool asynchronous = false; // its ranks exchange messages, and the strategy is not RG_PLAN_SYNCHRONOUS
+  nlohmann::json plugins;    // SHA-256 by path
+  nlohmann::json ranks;      // the rank_record of each rank, by rank
   // Only for role "case":
   case_facts facts;
-  bool needs_baseline = false, needs_contention = false;
+  bool needs_baseline = false, needs_contention = false; // which runs of its round it is compared with
 };
 
 // [any] Return records of the experiment `e` for campaign_log::add(). `number` is that of the run.
@@ -82,7 +83,7 @@ public:
   virtual void add(const nlohmann::json& record) = 0;
 
   virtual const nlohmann::json& context() const = 0; // null before a campaign's record
-  virtual std::uint64_t last_run() const = 0;        // the highest number; 0: no run
+  virtual std::uint64_t last_run() const = 0;        // the highest number of a run; 0: no run
   // Returns true if there are records of the case's run and of all runs that it is compared with.
   virtual bool has(std::size_t index, std::uint64_t repeat) const = 0;
   // Returns true if the case needs no more repeats.

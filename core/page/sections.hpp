@@ -20,9 +20,10 @@ namespace regatta::page {
 class writer {
 public:
   void raw(const std::string& markup) { markup_ += markup; }
+  // heading(), subheading() and paragraph() escape the text. `id` is the anchor of the heading, behind prefix().
   void heading(const std::string& text, const std::string& id);
   void subheading(const std::string& text);
-  void paragraph(const std::string& text); // escapes it
+  void paragraph(const std::string& text);
   // Places figures side by side where the page is wide enough. The text explains them; it may be empty.
   void figures(std::vector<std::optional<figure>> drawn, const std::string& text);
   // Names of figures and anchors begin with this, so that those of several results on a page differ.
