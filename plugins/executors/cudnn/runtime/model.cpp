@@ -261,8 +261,8 @@ void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
     w.gradient = p.scaled.get();
   }
   for (part& of : parts_) { // captured graphs contain the old addresses
-    of.ahead = {};
-    of.back = {};
+    of.forward_graph = {};
+    of.backward_graphs = {};
   }
 }
 
@@ -405,13 +405,13 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
       for (const weight* w : weight_uses_[k].needs)
         fetch(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
     if (on_device_ && &p == &parts_.front()) hooks.forward(timed_fences_->record(device_->stream));
-    launch_or_replay(p.ahead, [&] { forward(p, r); });
+    launch_or_replay(p.forward_graph, [&] { forward(p, r); });
   }
   hooks.backward(on_device_ ? timed_fences_->record(device_->stream) : 0);
   const bool adds = (batch.flags & RG_BATCH_ACCUMULATE) != 0;
   for (std::size_t i = parts_.size(); i-- > 0;) {
     part& p = parts_[i];
-    launch_or_replay(p.back[adds], [&] { backward(p, r); });
+    launch_or_replay(p.backward_graphs[adds], [&] { backward(p, r); });
     if (p.ready >= 0 && (batch.flags & RG_BATCH_LAST))
       hooks.ready(static_cast<std::uint32_t>(p.ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
@@ -458,7 +458,7 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
 
 // The report: the choices of kernels, and the number of captured graphs in a step.
 const char* model::kernels() {
-  const auto captured = [](const part& p) { return p.ahead.captured() + p.back[0].captured(); };
+  const auto captured = [](const part& p) { return p.forward_graph.captured() + p.backward_graphs[0].captured(); };
   const auto graphs = std::transform_reduce(parts_.begin(), parts_.end(), 0, std::plus<>(), captured);
   report_ = choices_report_;
   if (graphs || !refused_.empty()) report_ += "graphs: " + std::to_string(graphs) + '\n';

@@ -57,8 +57,8 @@ private:
   struct part {
     std::size_t first, last; // numbers of ops, both included
     std::int64_t ready;      // the weight to report by rg_hooks.ready after this part's backward pass, or -1
-    captured_graph ahead{};  // forward pass; `back`: backward pass
-    std::array<captured_graph, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
+    captured_graph forward_graph{};
+    std::array<captured_graph, 2> backward_graphs{}; // [1] adds to the weights' gradients; [0] overwrites them
   };
   // The memory of a tensor beside the pointers that ops use.
   struct tensor_memory {
