@@ -235,23 +235,23 @@ private:
   rg::task<> attend_rows(std::uint32_t w) {
     customer& from = *customers[w];
     for (std::uint64_t step = 0;;) {
-      const rg::row_request why = co_await tables.asked(w);
+      const rg::row_request why = co_await tables.receive_request(w);
       if (why == rg::row_request::goodbye) {
         rows_begun += step == 0;
         from.rows_pushed = forever;
         for (auto& c : customers) c->rows_changed.set();
         co_return;
       }
-      while (!may_tell(step)) co_await from.rows_changed;
-      const std::uint64_t told = rows_version;
-      co_await tables.tell(w);
+      while (!may_send_rows(step)) co_await from.rows_changed;
+      const std::uint64_t version_sent = rows_version;
+      co_await tables.send_rows(w);
       if (why == rg::row_request::pull) continue;
       if (step == 0 && ++rows_begun == comm.workers())
         for (auto& c : customers) c->rows_changed.set();
       co_await tables.receive(w);
       // In their first step all workers see the initial rows, however late one starts: losses stay comparable.
       while (rows_begun < comm.workers()) co_await from.rows_changed;
-      comm.record_of_step("staleness", rows_version - told, w, step);
+      comm.record_of_step("staleness", rows_version - version_sent, w, step);
       co_await apply_rows(w, step++);
     }
   }
@@ -274,7 +274,7 @@ private:
     }
     for (auto& c : customers) c->rows_changed.set();
   }
-  bool may_tell(std::uint64_t step) const {
+  bool may_send_rows(std::uint64_t step) const {
     return std::all_of(customers.begin(), customers.end(),
                        [&](const auto& c) { return c->rows_pushed >= step - std::min(bound, step); });
   }
