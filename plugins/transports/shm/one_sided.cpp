@@ -39,7 +39,6 @@ void one_sided::begin(const rg_one_sided_transfer& t, bool writes) {
                          .writes = writes});
 }
 
-// Returns the address of the transfer's remote bytes in this process.
 std::byte* one_sided::find(const rg_one_sided_transfer& t) {
   const std::string who = "shm: a put or get with rank " + std::to_string(other_.rank());
   region_key key;
@@ -78,7 +77,6 @@ bool one_sided::progress() {
   return moved;
 }
 
-// Copies at most a unit.
 void one_sided::move(operation& op) {
   const std::uint64_t bytes = std::min(op.bytes - op.moved, unit_bytes);
   std::byte *const local = op.local + op.moved, *const remote = op.remote + op.moved;
@@ -87,7 +85,6 @@ void one_sided::move(operation& op) {
   (op.writes ? home_.counters.bytes_sent : home_.counters.bytes_received) += bytes;
 }
 
-// Returns false if the ring has no room now; the peer then wakes this rank once it has.
 bool one_sided::notify(const operation& op) {
   record* r = out_.reserve(0);
   if (!r) {

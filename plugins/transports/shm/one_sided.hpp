@@ -48,10 +48,16 @@ private:
     bool writes;
   };
 
+  // Returns the address of the transfer's remote bytes in this process. Throws as begin().
   std::byte* find(const rg_one_sided_transfer& t);
+  // Queues completions for the notifications of the peer's puts that have arrived. Returns whether there was any.
   bool take_notifications();
+  // Copies the next bytes of a put or get, at most unit_bytes.
   void move(operation& op);
+  // Publishes the notification of a put whose bytes have been copied. Returns false if the ring has no room now; the
+  // peer then wakes this rank once it has.
   bool notify(const operation& op);
+  // Completes the first of operations_.
   void end(rg_status status);
 
   station& home_;
