@@ -104,9 +104,11 @@ public:
   std::span<const std::pair<tensor, float>> constants() const { return constants_; }
 
 private:
+  // is_virtual: exists between operations only. by_value: its value is passed in place of an address.
   tensor add_tensor(cudnnDataType_t type, const sizes& dims, const sizes& strides, bool is_virtual, bool by_value);
   const descriptor& at(tensor t) const { return tensors_[static_cast<std::size_t>(t - 1)]; }
   using operation_tensors = std::initializer_list<std::pair<cudnnBackendAttributeName_t, tensor>>;
+  // Sets the tensors of an operation, without those that are `none`, finalizes it and adds it.
   void add_operation(descriptor&& o, operation_tensors tensors);
 
   std::vector<descriptor> tensors_, rest_, operations_; // rest_: descriptors that operations refer to

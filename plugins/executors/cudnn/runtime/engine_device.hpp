@@ -55,8 +55,11 @@ private:
   // Makes the device current and returns the stream. Throws rg::error, RG_E_PLUGIN, if there is none of this number.
   stream_state& at(std::uint32_t stream);
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
+  // Waits for all streams and frees everything; the constructor calls it, too, if it fails.
   void close() noexcept;
+  // work() of kind RG_OP_CONVERT.
   void convert(const stream_state& l, const rg_work& w) const;
+  // work() of kind RG_OP_TOP_K or RG_OP_SELECT.
   void select(stream_state& l, const rg_work& w);
 
   std::int32_t index_;
