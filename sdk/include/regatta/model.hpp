@@ -35,7 +35,7 @@
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
 // Errors are thrown as rg::error; the destructor is destroy. struct_size need not be set in structs that are returned,
-// but must be set in the elements of their arrays, as dense_tensor() and make_versioned() do. Arguments are valid
+// but must be set in the elements of their arrays, as rg::description and make_versioned() do. Arguments are valid
 // during the call, unless abi/model.h names a longer time.
 #pragma once
 
