@@ -345,6 +345,7 @@ private:
   };
   static constexpr std::uint64_t finished = std::numeric_limits<std::uint64_t>::max();
 
+  // Sends worker w all rows that any worker has pushed since the last answer to w, then the end.
   rg::task<> answer(std::uint32_t w) {
     worker_state& to = worker_states_[w];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
@@ -367,10 +368,13 @@ private:
     }
     co_await send(comm, w, to.memory, message_kind::end, 0, 0, to_workers_);
   }
+  // Worker w has finished: lists need not be kept for it any more.
   void forget(std::uint32_t w) {
     std::fill(worker_states_[w].sent_up_to.begin(), worker_states_[w].sent_up_to.end(), finished);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) drop_what_all_have(t);
   }
+  // Removes the row numbers from the front of table t's list that all workers have been sent, if they are at least half
+  // of it.
   void drop_what_all_have(std::uint32_t t) {
     list& l = pushed_[t];
     std::uint64_t known = finished;

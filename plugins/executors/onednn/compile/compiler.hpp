@@ -80,7 +80,7 @@ public:
   void run();
 
   const device& dev() const { return program_.dev; }
-  std::size_t lanes() const { return dev().kernels->lanes; }
+  std::size_t lanes() const { return dev().kernels->lanes; } // channels in a block
 
   // Returns weight i of n, which must have this shape and kind.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
