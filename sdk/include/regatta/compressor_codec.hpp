@@ -262,8 +262,8 @@ private:
     std::string bytes_name, error_name; // for record_sum
   };
 
-  // Writes the bytes of one part to m, from the gradient g and the residual e of its elements, and replaces e by the new
-  // residual.
+  // Writes the bytes of one part to m, from the gradient g and the residual e of its elements, and replaces e by the
+  // new residual.
   void encode(message_part& part, std::span<const float> g, std::span<float> e, message_span m, std::uint64_t step) {
     if (!part.compressed) {
       std::memcpy(m.data(), g.data(), g.size_bytes());
