@@ -323,7 +323,8 @@ private:
     std::uint64_t elements = 0; // in the last answer
     std::vector<slice> slices;
   };
-  // Returns the slices of worker w's last request, those with rows only. Valid until the next call for w.
+  // Returns the slices of worker w's last request, without the tables of which it names no rows. Valid until the next
+  // call for w.
   const std::vector<slice>& slices_of(std::uint32_t w) {
     part& p = workers_[w];
     const auto words = comm.elements<std::int64_t>(p.request);

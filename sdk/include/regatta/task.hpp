@@ -63,7 +63,7 @@ private:
 };
 
 // Base of classes that own a pool: a coroutine whose object or first argument is a frame_pool_user takes its frame from
-// there.
+// that pool.
 class frame_pool_user {
 public:
   frame_pool& frames() { return frames_; }
