@@ -86,7 +86,7 @@ std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept
   return h;
 }
 
-group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
+group::group(instance_state& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
     : home_(home), members_(members.begin(), members.end()), addresses_(members.size()), terms_(members.size()),
       targets_(members.size()), offsets_(slots * members.size()) {
   bool is_member = false;

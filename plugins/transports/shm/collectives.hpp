@@ -59,12 +59,12 @@ public:
   // The state is freed only with the heap, because a slow member may still read it when others have left. Throws
   // RG_E_UNSUPPORTED if a member is not connected, RG_E_PEER if the lowest rank is lost or late, or cannot reach a
   // member, RG_E_OPERATION if `members` is wrong or differs, or if memory runs out. `home` must outlive the group.
-  group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
+  group(instance_state& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
 
-  // [loop] Queues a collective; sums are of floats. station::complete() reports its end, with RG_E_OPERATION if members
-  // call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION for a
-  // wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than `small`
-  // bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
+  // [loop] Queues a collective; sums are of floats. instance_state::complete() reports its end, with RG_E_OPERATION if
+  // members call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION
+  // for a wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than
+  // `small` bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
   void begin(const request& r);
   // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is
   // lost, or another member has ended the group, calls end(RG_E_PEER) once nothing can be done any more.
@@ -156,7 +156,7 @@ private:
   // Wakes the other members that sleep.
   void wake_others() noexcept;
 
-  station& home_;
+  instance_state& home_;
   std::vector<std::uint32_t> members_;
   std::size_t self_ = 0; // index of this rank in members_
   std::vector<const mapping*> memories_;

@@ -3,7 +3,7 @@
 
 namespace shm {
 
-region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes) {
+region_key expose(instance_state& home, std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint32_t slot = 0; slot < control_area::most_exposed; ++slot) {
     exposure& e = home.control.exposed(slot);
     if (e.id.load() != 0) continue;
@@ -17,11 +17,11 @@ region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes) {
                   "shm: cannot expose more than " + std::to_string(control_area::most_exposed) + " regions at a time");
 }
 
-void withdraw(station& home, const region_key& key) noexcept {
+void withdraw(instance_state& home, const region_key& key) noexcept {
   home.control.exposed(key.slot).id.store(0);
 }
 
-one_sided::one_sided(station& home, peer& other)
+one_sided::one_sided(instance_state& home, peer& other)
     : home_(home), other_(other), out_(home.control.ring<ring_producer>(other.rank(), home.lanes)),
       in_(other.control().ring<ring_consumer>(home.rank, home.lanes)) {}
 

@@ -7,7 +7,7 @@
 
 namespace shm {
 
-peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory)
+peer::peer(instance_state& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory)
     : home_(home), rank_(rank), socket_(std::move(socket)), control_(std::move(control)), memory_(std::move(memory)),
       own_link_(home.control.link(rank)), their_link_(control_.link(home.rank)), lanes_(home.lanes) {
   for (std::uint32_t l = 0; l < home.lanes; ++l) {

@@ -39,8 +39,8 @@ struct group_notice {
 constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
-struct station {
-  station(const rg_host* host_, std::uint64_t heap_bytes) : host(host_), memory(heap_bytes) {}
+struct instance_state {
+  instance_state(const rg_host* host_, std::uint64_t heap_bytes) : host(host_), memory(heap_bytes) {}
 
   // Queues a completion for poll().
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes = 0) {
@@ -68,7 +68,7 @@ class peer {
 public:
   // [main] `socket`, `control` and `memory` (its heap) are the peer's, from the handshake. `home` must have its own
   // rank, lanes and control memory by now.
-  peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
+  peer(instance_state& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
 
   // [loop] Post a send from, or a receive into, the `bytes` bytes at t.address, which must stay valid until the
   // completion. send() already puts the message into the ring if there is room; receive() only remembers it for
@@ -203,7 +203,7 @@ private:
   void lose(const char* how);
   bool accesses_our_heap() const noexcept { return !gone_ && own_link_.peer.accessing.load() != 0; }
 
-  station& home_;
+  instance_state& home_;
   const std::uint32_t rank_;
   file_descriptor socket_;
   control_area control_;   // the peer's
