@@ -14,7 +14,7 @@ namespace regatta {
 
 // Returns one sentence for each problem; empty: there is none. `entries` is the array "results" of result.json; entries
 // without figures (has_figures(), fields.hpp) are ignored.
-//  - the loss of a step is not finite
+//  - a loss that the entry lists is not finite (of a run of more than 1000 steps it lists 1000)
 //  - replicas that must agree differ
 //  - the weights never moved, though a gradient was not zero and a learning rate above 0
 //  - a synchronous strategy of several workers sent nothing in all timed steps
