@@ -41,6 +41,10 @@ constexpr known_quantity known[] = {
     {"memory_peak_bytes", "B", "rank"},
     {"cpu_seconds", "s", "rank"},
     {"loss", "loss", "global"},
+    {"target.reached", "repeats", "global"},
+    {"steps_to_target", "steps", "global"},
+    {"seconds_to_target", "s", "global"},
+    {"evaluation_seconds", "s", "global"},
     {"skipped_records", "records", "global"},
     {"workers", "workers", "global"},
     {"servers", "servers", "global"},
@@ -74,6 +78,8 @@ quantity quantity_of(const json& entry, const std::string& path) {
   if (top == "strategy" && own.is_object()) return reported(path);
   if (top == "metric" && own.is_object())
     return {path == "metric.curve" ? "as reported" : plain_text(own.value("name", json("metric"))), "global"};
+  if (path == "target.value" && own.is_object())
+    return {plain_text(own.value("metric", json("metric"))), "global"}; // as the metric itself
   quantity q{"none", "global"};
   for (const known_quantity& k : known)
     if (lies_at(path, k.path)) {
