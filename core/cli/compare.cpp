@@ -69,8 +69,7 @@ int compare_verb(const compare_options& o) {
 
 int history_verb(const history_options& o) {
   const format f = known_format(o.format);
-  std::vector<std::string> names;
-  for (const figure_kind& kind : compared_figures()) names.emplace_back(kind.path);
+  const std::vector<std::string> names = compared_paths();
   if (std::find(names.begin(), names.end(), o.figure) == names.end())
     throw failure(exit_code::usage, fmt::format("--figure {}: expected one of {}{}", one_line(o.figure), join(names),
                                                 did_you_mean(o.figure, names)));

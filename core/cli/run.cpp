@@ -18,6 +18,7 @@
 #include "cli/rank_logs.hpp"
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
+#include "compare/claims.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -210,6 +211,11 @@ int run_verb(const run_options& o) {
   };
   rank_logs logs(folder.path() / "logs");
   run_traces traces(folder.path() / "traces");
+  const auto document_now = [&] {
+    json document = results.document();
+    if (!e.claims.empty()) document["claims"] = decided_claims(document, e.claims);
+    return document;
+  };
   const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
   hooks.launcher = launcher.get();
@@ -232,7 +238,7 @@ int run_verb(const run_options& o) {
   hooks.record = [&](const json& record) {
     folder.append(record);
     results.update(record);
-    folder.set_result(results.document());
+    folder.set_result(document_now());
     write();
     if (record.at("kind") == "failure")
       s.say(fmt::format("case {} {}: {}", record.at("index").get<std::size_t>() + 1,
@@ -241,7 +247,7 @@ int run_verb(const run_options& o) {
   campaign all(answers, e, files, records, std::move(hooks));
   const bool finished = all.run();
 
-  const json document = results.document();
+  const json document = document_now();
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table
