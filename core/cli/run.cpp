@@ -19,6 +19,7 @@
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
 #include "compare/claims.hpp"
+#include "config/toml_document.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -86,6 +87,7 @@ json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& 
                     {"id", choice.id},
                     {"version", c.plugin_version},
                     {"path", c.file.string()},
+                    {"built_in", c.file.parent_path() == built_in_folder()},
                     {"sha256", files.verified({c.file.string()}).begin()->second},
                     {"parameters", choice.parameters}});
   };
@@ -123,7 +125,13 @@ fs::path default_folder(const std::string& name) {
   return result_folder::make_new(fs::path("results") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now)));
 }
 
-void add_resolved(result_folder& folder, const experiment& e) {
+void add_resolved(result_folder& folder, const experiment& e, const run_options& o, const registry& plugins) {
+  try {
+    folder.add_file("as-written.toml", read_text(o.file));
+    folder.add_file("resolved-all.toml", whole_toml(o.file, o.changes, catalogue_of(plugins), e));
+  } catch (const toml_error& error) {
+    throw failure(exit_code::usage, fmt::format("{}: changed while it was read: {}", o.file.string(), error.what()));
+  }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
     folder.add_file(e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1),
                     resolved_toml(e.cases[i], e.plugin_path));
@@ -132,7 +140,7 @@ void add_resolved(result_folder& folder, const experiment& e) {
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
-                     const experiment& e, screen& s) {
+                     const experiment& e, const run_options& o, const registry& plugins, screen& s) {
   const auto refuse = [&](const std::string& why) {
     throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
                                                 folder.records().string(), why));
@@ -158,7 +166,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
     records.add(record);
     folder.append(record);
   }
-  add_resolved(folder, e);
+  add_resolved(folder, e, o, plugins);
   if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 }
 
@@ -199,7 +207,7 @@ int run_verb(const run_options& o) {
   campaign_records records(e);
   result_document results(e, records);
   screen s(o.progress);
-  begin_or_resume(folder, records, results, context, e, s);
+  begin_or_resume(folder, records, results, context, e, o, plugins, s);
 
   // The notices, which come first in `warnings`, were printed above.
   for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);

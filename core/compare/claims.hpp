@@ -18,7 +18,7 @@ namespace regatta {
 //   repeats_needed null, or of an undecided claim: the repeats that would probably decide it
 //   p_adjusted     of each bound the p-value of "the true value is the bound", null if nothing varies
 //
-// Cases of one result ran in the same rounds, so their repeats are pairs. The tests are those of ratio_samples, adjusted
+// Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples, adjusted
 // by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated significantly,
 // and holds if all are kept significantly. `document` is a result (schema regatta.result/1); throws
 // nlohmann::json::exception if it is none.

@@ -18,6 +18,8 @@ namespace regatta {
 struct folders {
   std::filesystem::path file, current;
 };
+// [any] Returns those of an experiment's file.
+folders folders_of(const std::filesystem::path& file);
 // [any] Returns `path` below the folder that belongs to its origin, lexically normalised (symbolic links are not
 // resolved). An absolute path is only normalised; "" gives the folder.
 std::string absolute_path(const std::string& path, const origin& from, const folders& start);

@@ -4,7 +4,7 @@
 #include "base/failure.hpp"
 #include "synthetic_trace.hpp"
 #include "timeline/alignment.hpp"
-#include "timeline/gzip.hpp"
+#include "files/gzip.hpp"
 #include "timeline/perfetto.hpp"
 #include "timeline/rank_trace.hpp"
 #include "trace/recorder.hpp"
