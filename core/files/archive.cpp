@@ -161,12 +161,15 @@ std::string write_archive(std::vector<archived_file> files) {
 
 std::vector<archived_file> read_archive(std::string_view bytes) {
   // Headers and padding are at most three blocks a file, folders included.
-  const std::string tar = gunzip(bytes, most_archived_bytes + 3 * block * most_archived_files);
+  return read_tar(gunzip(bytes, most_archived_bytes + 3 * block * most_archived_files));
+}
+
+std::vector<archived_file> read_tar(std::string_view tar) {
   std::vector<archived_file> files;
   std::size_t at = 0, entries = 0;
   for (;; ++entries) {
     if (tar.size() - at < block) throw refused("expected a whole archive, got one that ends within a file");
-    const std::string_view header = std::string_view(tar).substr(at, block);
+    const std::string_view header = tar.substr(at, block);
     at += block;
     if (header.find_first_not_of('\0') == std::string_view::npos) break;
     if (entries == most_archived_files) throw refused(fmt::format("it holds more than {} files", most_archived_files));
@@ -181,7 +184,7 @@ std::vector<archived_file> read_archive(std::string_view bytes) {
       throw refused(fmt::format("expected plain files, got an entry of type '{}': {}", one_line(std::string(1, type)),
                                 one_line(name)));
     if (*size > tar.size() - at) throw refused("expected a whole archive, got one that ends within a file");
-    files.push_back({std::move(name), tar.substr(at, *size)});
+    files.push_back({std::move(name), std::string(tar.substr(at, *size))});
     at = std::min(at + padded(*size), tar.size());
   }
   check_names(files);

@@ -33,6 +33,9 @@ std::string write_archive(std::vector<archived_file> files);
 // is the folder of another.
 std::vector<archived_file> read_archive(std::string_view bytes);
 
+// [any] As read_archive(), of the archive before its compression, which must not be longer than the most.
+std::vector<archived_file> read_tar(std::string_view tar);
+
 // [any] Returns whether a name may be in an archive: a relative path of at most 255 bytes, in UTF-8 without control
 // characters and backslashes, of which no part is empty, "." or "..".
 bool is_archive_name(std::string_view name);

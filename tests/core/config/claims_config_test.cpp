@@ -117,3 +117,62 @@ TEST_CASE("an error elsewhere is not followed by those of claims that select not
                   "32 }\n" +
                   rest) == "f.toml:4:18: error: train.batch: expected an integer from 1 to 1048576, got 0");
 }
+
+TEST_CASE("the whole experiment as one file describes the same cases and claims") {
+  const scratch_folder folder;
+  std::filesystem::create_directories(folder.path / "data");
+  const auto file = folder.write("in/f.toml", R"([model]
+plugin = "./vgg16.so"
+[data]
+source = "dataset"
+format = "cifar10"
+path = "../data"
+[optimizer.schedule]
+name = "step"
+milestones = [3, 4]
+[strategy.sync_ps]
+bucket = "2MiB"
+[strategy]
+plugin = "allreduce"
+[sweep]
+"train.batch" = [32, 64]
+[[sweep.zip]]
+"strategy.plugin" = ["allreduce", "sync_ps"]
+"strategy.sync_ps.bucket" = ["1MiB", "4MiB"]
+[report]
+rows = "train.batch"
+columns = "strategy.plugin"
+value = "efficiency"
+[[claim]]
+left = { strategy.plugin = "sync_ps", train.batch = 32, cluster.workers = 2 }
+right = { strategy.plugin = "allreduce", train.batch = 32, cluster.workers = 2 }
+metric = "efficiency"
+at_least = 0.5
+text = "a \"quoted\" text"
+)");
+  folder.write("in/vgg16.so", "");
+  const overrides o{.set = {"measure.timeout=20s", "transport.plugin=tcp"}, .sweep = {"cluster.workers=1,2"}};
+  const experiment before = load_experiment(file, o, test_catalogue());
+  REQUIRE(before.cases.size() == 8);
+  REQUIRE(before.claims.size() == 1);
+  const auto whole = folder.write("elsewhere/whole.toml", whole_toml(file, o, test_catalogue(), before));
+  const experiment after = load_experiment(whole, {}, test_catalogue());
+  CHECK(after.name == "f");
+  REQUIRE(after.cases.size() == before.cases.size());
+  for (std::size_t i = 0; i < before.cases.size(); ++i) CHECK(to_json(after.cases[i]) == to_json(before.cases[i]));
+  CHECK(after.claims == before.claims);
+  CHECK(after.plugin_path == before.plugin_path);
+  CHECK(after.report.value == "efficiency");
+}
+
+TEST_CASE("a parameter of --set keeps its precedence in the whole experiment") {
+  const scratch_folder folder;
+  const auto file =
+      folder.write("f.toml", "[model]\nplugin = \"mlp\"\n[strategy]\nplugin = \"sync_ps\"\n[strategy.sync_ps]\n"
+                             "bucket = \"2MiB\"\n");
+  const overrides o{.set = {"strategy.bucket=4096"}, .sweep = {}};
+  const experiment before = load_experiment(file, o, test_catalogue());
+  REQUIRE(before.cases[0].strategy.parameters.at("bucket") == 4096);
+  const auto whole = folder.write("whole.toml", whole_toml(file, o, test_catalogue(), before));
+  CHECK(load_experiment(whole, {}, test_catalogue()).cases[0].strategy.parameters.at("bucket") == 4096);
+}
