@@ -26,6 +26,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double level_of_claims = 1 - usual_confidence;
+constexpr double rounding_of_ratios = 1e-12;
+constexpr std::size_t most_repeats = 10'000; // repeats_to_detect() counts no further
 
 struct bound {
   const char* name; // "at_least" or "at_most"
@@ -111,20 +113,21 @@ void add_samples(decided& d, const json& document) {
 }
 
 bool is_kept(const bound& b, double value) {
-  constexpr double rounding = 1e-12; // of a quotient
-  return b.name == std::string("at_least") ? value >= b.value * (1 - rounding) : value <= b.value * (1 + rounding);
+  return b.name == std::string("at_least") ? value >= b.value * (1 - rounding_of_ratios)
+                                           : value <= b.value * (1 + rounding_of_ratios);
 }
 
-// Returns the repeats with which the bound would probably be decided; std::nullopt: no number is enough, because the
-// estimate is the bound.
+// Returns the repeats with which the bound would probably be decided; std::nullopt: no practical number is enough,
+// because the estimate is at the bound.
 std::optional<std::size_t> repeats_for(const bound& b, const ratio_samples& samples, double estimate,
                                        std::size_t tests) {
   const std::size_t least = std::max(samples.fewest(tests), samples.repeats() + 1);
   const auto spread = samples.spread();
   if (!spread) return least;
   const double distance = std::abs(std::log(estimate / b.value));
-  if (!(distance > 0)) return std::nullopt;
-  return std::max(least, repeats_to_detect(*spread, distance, tests));
+  if (!(distance > rounding_of_ratios)) return std::nullopt;
+  const std::size_t needed = std::max(least, repeats_to_detect(*spread, distance, tests));
+  return needed < most_repeats ? std::optional(needed) : std::nullopt;
 }
 
 void decide(decided& d, std::size_t tests) {

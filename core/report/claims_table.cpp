@@ -50,7 +50,7 @@ std::string claim_verdict(const json& claim) {
   if (verdict != "undecided") return verdict;
   if (claim.at("reason").is_string()) return "undecided: " + one_line(claim["reason"].get<std::string>());
   const json& needed = claim.at("repeats_needed");
-  if (!needed.is_number()) return "undecided: the estimate is the bound, so more repeats may not help";
+  if (!needed.is_number()) return "undecided: the value is too near the bound for any number of repeats";
   return fmt::format("undecided: about {} repeats would do", needed.get<std::size_t>());
 }
 

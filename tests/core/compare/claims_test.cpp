@@ -158,6 +158,9 @@ TEST_CASE("few repeats leave a claim undecided, with the number that would do") 
   const json near = decided(document(scaled(ten, 1.001), other), claim(1));
   CHECK(near.at("verdict") == "undecided");
   CHECK(near.at("repeats_needed") > 20);
+  const json at_bound = decided(document(scaled(ten, 0.9), ten), claim(0.9));
+  CHECK(at_bound.at("repeats_needed").is_null());
+  CHECK(claim_verdict(at_bound) == "undecided: the value is too near the bound for any number of repeats");
   CHECK(verdict(document({200}, {100}), claim(1)) == "undecided"); // one repeat does not show how much it varies
 }
 
