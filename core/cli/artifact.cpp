@@ -9,6 +9,7 @@
 #include "files/write_atomically.hpp"
 #include "report/rounded.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@ int artifact_verb(const artifact_options& o) {
     throw failure(exit_code::usage, fmt::format("-o {}: expected a name that ends in .tar.gz", one_line(o.out)));
   packed_artifact packed = pack(o.result, {o.sources.begin(), o.sources.end()});
   for (const std::string& note : packed.notes) print_error("note: " + note + "\n");
+  std::ranges::sort(packed.files, {}, &archived_file::name);
   std::string text;
   for (const archived_file& file : packed.files)
     text += fmt::format("  {:>9}  {}\n", human_bytes(static_cast<double>(file.content.size())), one_line(file.name));
