@@ -35,7 +35,7 @@ public:
         usable_(wrong.none()) {}
 
   claims_read read_all() {
-    const toml_node& claims = all_.claims;
+    const toml_node& claims = *all_.claims;
     const auto is_table = [](const toml_node& n) { return n.is == toml_node::kind::table; };
     if (claims.is != toml_node::kind::array || !std::ranges::all_of(claims.items, is_table)) {
       wrong_.add({{}, claims.at}, "claim",
@@ -244,7 +244,7 @@ private:
 
 claims_read read_claims(const settings& all, const catalogue& components, const folders& start,
                         const std::vector<case_config>& cases, const std::string& file, diagnostics& wrong) {
-  if (all.claims.is == toml_node::kind::scalar && all.claims.scalar.is_null()) return {};
+  if (!all.claims) return {};
   return claim_reader(all, components, start, cases, file, wrong).read_all();
 }
 
