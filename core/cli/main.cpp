@@ -3,6 +3,7 @@
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "cli/artifact.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/compare.hpp"
@@ -81,7 +82,8 @@ int dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
-             "4 results wrong; 5 a gate of compare failed; 77 every case was skipped; 130 interrupted.");
+             "4 results wrong; 5 a gate of compare or a claim of reproduce failed; 77 every case was skipped;\n"
+             "130 interrupted.");
 
   const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
@@ -233,6 +235,33 @@ int dispatch(int argc, char** argv) {
       ->capture_default_str();
   add_option(history_app, "--format", past.format, "FORMAT", format_help)->capture_default_str();
 
+  artifact_options packing;
+  CLI::App* artifact_app = app.add_subcommand("artifact", "pack a result so that others can reproduce it");
+  add_option(artifact_app, "RESULT", packing.result, "RESULT", "result.json or its folder")->required();
+  add_option(artifact_app, "-o,--out", packing.out, "FILE.tar.gz", "the archive that is written")->required();
+  add_repeatable(
+      artifact_app, "--sources", packing.sources, "PATH",
+      "folder or file with the sources of its plugins (repeatable; default: where CMake built a plugin from, "
+      "or NAME.cpp beside NAME.so)");
+
+  reproduce_options again;
+  CLI::App* reproduce_app =
+      app.add_subcommand("reproduce", "run the experiment of an artifact here, and check its claims");
+  add_option(reproduce_app, "FILE", again.file, "FILE.tar.gz", "an archive of regatta artifact")->required();
+  add_option(reproduce_app, "--out", again.out, "DIR",
+             "a new or empty folder for it and our results (default: results/reproduce-NAME-TIME)");
+  add_repeatable(reproduce_app, "--set", again.set, "KEY=VALUE", "override a key, such as data.path (repeatable)");
+  add_plugin_path(reproduce_app, again.plugin_path);
+  reproduce_app->add_flag("--trust-binaries", again.trust_binaries,
+                          "load binaries of the artifact that come without sources");
+  reproduce_app->add_flag("--dry-run", again.dry_run, "say what would be built and loaded, do nothing");
+  add_option(reproduce_app, "--progress", again.progress, "WHEN", "a live line on standard error: auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  reproduce_app->footer("Builds the sources in the artifact with cmake: this runs their code, so read them before.\n"
+                        "Exit codes: 0 all claims hold; 5 one fails; 77 one is undecided, there is none, or this "
+                        "machine cannot build or\n"
+                        "run it; others are those of the run. docs/artifacts.md says more.");
+
   trace_options trace;
   CLI::App* trace_app = app.add_subcommand("trace", "print the critical path of a step of a trace");
   add_option(trace_app, "FILE", trace.file, "FILE.pftrace.gz", "a trace of `regatta run`: measure.trace, docs/trace.md")
@@ -301,6 +330,11 @@ int dispatch(int argc, char** argv) {
   }
   if (*compare_app) return compare_verb(compared);
   if (*history_app) return history_verb(past);
+  if (*artifact_app) return artifact_verb(packing);
+  if (*reproduce_app) {
+    again.command = command_line({argv, argv + argc});
+    return reproduce_verb(again);
+  }
   if (*trace_app) return trace_verb(trace);
   if (*report_app) return report_verb(report);
   if (*new_app) return new_verb(new_kind, new_name);

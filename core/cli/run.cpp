@@ -19,7 +19,9 @@
 #include "cli/run_screen.hpp"
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
+#include "compare/claims.hpp"
 #include "compare/render_comparison.hpp"
+#include "config/toml_document.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -59,6 +61,7 @@ json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& 
                     {"id", choice.id},
                     {"version", c.plugin_version},
                     {"path", c.file.string()},
+                    {"built_in", c.file.parent_path() == built_in_folder()},
                     {"sha256", files.verified({c.file.string()}).begin()->second},
                     {"parameters", choice.parameters}});
   };
@@ -96,7 +99,13 @@ fs::path default_folder(const std::string& name) {
   return result_folder::make_new(fs::path("results") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now)));
 }
 
-void add_resolved(result_folder& folder, const experiment& e) {
+void add_resolved(result_folder& folder, const experiment& e, const run_options& o, const registry& plugins) {
+  if (o.again.empty()) try { // else there is no file
+      folder.add_file("as-written.toml", read_text(o.file));
+      folder.add_file("resolved-all.toml", whole_toml(o.file, o.changes, catalogue_of(plugins), e));
+    } catch (const toml_error& error) {
+      throw failure(exit_code::usage, fmt::format("{}: changed while it was read: {}", o.file.string(), error.what()));
+    }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
     folder.add_file(e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1),
                     resolved_toml(e.cases[i], e.plugin_path));
@@ -105,7 +114,7 @@ void add_resolved(result_folder& folder, const experiment& e) {
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
-                     const experiment& e, run_screen& s) {
+                     const experiment& e, const run_options& o, const registry& plugins, run_screen& s) {
   const auto refuse = [&](const std::string& why) {
     throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
                                                 folder.records().string(), why));
@@ -131,7 +140,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
     records.add(record);
     folder.append(record);
   }
-  add_resolved(folder, e);
+  add_resolved(folder, e, o, plugins);
   if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 }
 
@@ -201,7 +210,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   campaign_records records(e);
   result_document results(e, records);
   written = folder.result().string();
-  begin_or_resume(folder, records, results, context, e, s);
+  begin_or_resume(folder, records, results, context, e, o, plugins, s);
 
   // The notices, which come first in `warnings`, were printed above.
   for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);
@@ -213,6 +222,11 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   };
   rank_logs logs(folder.path() / "logs");
   run_traces traces(folder.path() / "traces");
+  const auto document_now = [&] {
+    json document = results.document();
+    if (!e.claims.empty()) document["claims"] = decided_claims(document, e.claims);
+    return document;
+  };
   const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
   hooks.launcher = launcher.get();
@@ -235,7 +249,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   hooks.record = [&](const json& record) {
     folder.append(record);
     results.update(record);
-    folder.set_result(results.document());
+    folder.set_result(document_now());
     write();
     if (record.at("kind") == "failure")
       s.say(fmt::format("case {} {}: {}", record.at("index").get<std::size_t>() + 1,
@@ -244,7 +258,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   campaign all(answers, e, files, records, std::move(hooks));
   const bool finished = all.run();
 
-  const json document = results.document();
+  const json document = document_now();
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table

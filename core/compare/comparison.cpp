@@ -2,6 +2,8 @@
 #include "compare/comparison.hpp"
 
 #include "base/text.hpp"
+#include "compare/compression.hpp"
+#include "compare/ratio_samples.hpp"
 #include "compare/samples.hpp"
 #include "compare/settings.hpp"
 #include "measure/statistics.hpp"
@@ -9,7 +11,6 @@
 #include "report/result_checks.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -21,16 +22,6 @@ using values = std::vector<double>;
 
 constexpr double level = 1 - usual_confidence;
 
-values logarithms(const values& samples) {
-  values logs;
-  for (const double x : samples) logs.push_back(std::log(x));
-  return logs;
-}
-
-bool constant(const values& samples) {
-  return std::all_of(samples.begin(), samples.end(), [&](double x) { return x == samples.front(); });
-}
-
 std::string name_of_case(const json& entry) {
   std::string name;
   for (const auto& [key, value] : entry.at("case").items())
@@ -40,29 +31,14 @@ std::string name_of_case(const json& entry) {
 
 // Tests b against a. `paired`: repeat i of both ran in the same round.
 compared_figure test(const std::string& path, const values& a, const values& b, bool paired) {
+  const ratio_samples samples(a, b, paired);
   compared_figure f;
   f.path = path;
   f.a = *median(a);
   f.b = *median(b);
-  f.repeats = std::min(a.size(), b.size());
-  const bool repeated = a.size() > 1 && b.size() > 1; // else it is unknown whether the value varies
-  if (constant(a) && constant(b) && (repeated || f.a == f.b)) {
-    const double ratio = f.b / f.a;
-    f.ratio = {ratio, ratio, ratio, 1};
-    return f;
-  }
-  const values of_a = logarithms(a), of_b = logarithms(b);
-  interval shift;
-  if (paired && a.size() == b.size()) {
-    values differences;
-    for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(of_b[i] - of_a[i]);
-    shift = *paired_shift(differences);
-    f.p = paired_p(differences);
-  } else {
-    shift = *unpaired_shift(of_b, of_a);
-    f.p = unpaired_p(of_b, of_a);
-  }
-  f.ratio = {std::exp(shift.estimate), std::exp(shift.low), std::exp(shift.high), shift.coverage};
+  f.repeats = samples.repeats();
+  f.ratio = samples.ratio();
+  if (!samples.exact()) f.p = samples.p(1);
   return f;
 }
 
@@ -113,48 +89,18 @@ void decide(compared_figure& f, std::size_t tests, bool paired) {
   }
 }
 
-bool has_16_bit_gradients(const json& document, const json& entry) {
-  const auto settings = settings_of(document, entry);
-  const auto setting = [&](const std::string& key) {
-    const auto found = settings.find(key);
-    return found == settings.end() ? json() : found->second;
-  };
-  const auto is_16_bit = [](const json& type) { return type == "bf16" || type == "fp16"; };
-  // Where the sweep varies the strategy, its parameters stand under its id.
-  const json id = setting("strategy.plugin");
-  const json given = document.at("context").value("given", json::object()).value("strategy", json::object());
-  const json own = id.is_string() ? given.value(id.get<std::string>(), json::object()) : json::object();
-  return is_16_bit(setting("train.precision")) || is_16_bit(setting("strategy.wire")) ||
-         is_16_bit(own.value("wire", json()));
-}
-
-// A strategy that compresses trains differently, so its samples/s alone are no speed-up: the comparison must be with
-// 16-bit gradients, which any strategy can send, and must end at the same loss.
 void restrict_compression(compared_case& c, const json& document_a, const json& a, const json& document_b,
                           const json& b) {
-  const auto lossy = [](const json& entry) { return entry.value("lossy", json()) == true; };
-  if (lossy(a) == lossy(b)) return;
-  const json of_a = a.value("loss", json()), of_b = b.value("loss", json());
-  std::vector<std::string> missing;
-  if (!(lossy(b) ? has_16_bit_gradients(document_a, a) : has_16_bit_gradients(document_b, b)))
-    missing.push_back("a baseline that sends gradients in 16 bits (train.precision, or the strategy's wire)");
-  const bool losses =
-      of_a.is_object() && of_b.is_object() && of_a.at("last").is_number() && of_b.at("last").is_number();
-  bool reached = false;
-  if (losses) {
-    const double target = std::max(of_a["last"].get<double>(), of_b["last"].get<double>());
-    const values x = seconds_to_loss(a, target), y = seconds_to_loss(b, target);
-    if ((reached = !x.empty() && !y.empty())) {
-      c.figures.push_back(test("seconds_to_loss", x, y, false));
-      c.notes.push_back(fmt::format("seconds_to_loss: until the loss was {:.4g}, which both reach", target));
-    }
+  const auto rules = rules_of_compression(document_a, a, document_b, b);
+  if (!rules) return;
+  if (rules->loss) {
+    c.figures.push_back(
+        test("seconds_to_loss", seconds_to_loss(a, *rules->loss), seconds_to_loss(b, *rules->loss), false));
+    c.notes.push_back(fmt::format("seconds_to_loss: until the loss was {:.4g}, which both reach", *rules->loss));
   }
-  if (!reached) missing.push_back("a loss that both reach within the timed region");
-  if (missing.empty()) return;
-  c.notes.push_back("one side compresses gradients, so samples/s are no speed-up without " + join(missing, " and "));
-  std::erase_if(c.figures, [](const compared_figure& f) {
-    return f.path == "samples_per_second" || f.path == "efficiency" || f.path == "step_seconds";
-  });
+  if (rules->missing.empty()) return;
+  c.notes.push_back(rules->missing);
+  std::erase_if(c.figures, [](const compared_figure& f) { return is_speed(f.path); });
 }
 
 // Times to a target are compared only if both have the same one and all repeats reached it: how long the others would
@@ -186,15 +132,11 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
     return c;
   }
   std::vector<std::string> apart;
-  const json of_a = a.value("fingerprint", json::object()), of_b = b.value("fingerprint", json::object());
-  for (const std::string& part : comparable_parts())
-    if (of_a.value(part, json()) != of_b.value(part, json())) {
-      const bool admitted = std::find(across.begin(), across.end(), part) != across.end();
-      if (admitted)
-        c.notes.push_back(fmt::format("{} differs, as --across admits", part));
-      else
-        apart.push_back(part);
-    }
+  for (const std::string& part : parts_apart(a, b))
+    if (std::find(across.begin(), across.end(), part) != across.end())
+      c.notes.push_back(fmt::format("{} differs, as --across admits", part));
+    else
+      apart.push_back(part);
   if (!apart.empty()) {
     c.refused = fmt::format("they do different work: {} differ{}; --across {} compares them all the same",
                             join(apart, " and "), apart.size() == 1 ? "s" : "", join(apart, ","));
@@ -202,18 +144,10 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
   }
   const bool paired = &result_a == &result_b;
   for (const figure_kind& kind : compared_figures()) {
-    values x, y;
-    if (std::string(kind.path) == "loss") {
-      if (const auto step = last_common_step(a, b)) {
-        x = losses_at(a, *step);
-        y = losses_at(b, *step);
-        if (!x.empty() && !y.empty()) c.notes.push_back(fmt::format("loss: of step {}, counted from 0", *step));
-      }
-    } else {
-      x = samples_of(a, kind.path);
-      y = samples_of(b, kind.path);
-    }
-    if (!x.empty() && !y.empty()) c.figures.push_back(test(kind.path, x, y, paired));
+    const samples_of_two of = samples_of_both(a, b, kind.path);
+    if (of.a.empty() || of.b.empty()) continue;
+    if (!of.note.empty()) c.notes.push_back(of.note);
+    c.figures.push_back(test(kind.path, of.a, of.b, paired));
   }
   restrict_targets(c, a, b);
   restrict_compression(c, result_a.document, a, result_b.document, b);
@@ -221,21 +155,6 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
 }
 
 } // namespace
-
-const std::vector<figure_kind>& compared_figures() {
-  static const std::vector<figure_kind> kinds = {
-      {"samples_per_second", true, "faster", "slower"}, {"efficiency", true, "more efficient", "less efficient"},
-      {"step_seconds", false, "shorter", "longer"},     {"bytes.sent_per_step", false, "less", "more"},
-      {"memory_peak_bytes", false, "less", "more"},     {"loss", false, "lower", "higher"},
-      {"seconds_to_target", false, "faster", "slower"}, {"steps_to_target", false, "earlier", "later"},
-      {"seconds_to_loss", false, "faster", "slower"}};
-  return kinds;
-}
-
-const std::vector<std::string>& comparable_parts() {
-  static const std::vector<std::string> parts = {"model", "data", "optimizer", "precision", "synchrony"};
-  return parts;
-}
 
 comparison compare(const std::vector<compared_result>& results, const std::vector<std::string>& across) {
   comparison all;

@@ -8,6 +8,7 @@
 // the signed-rank test, adjusted by Holm over everything that is compared at once (results/inference.hpp).
 #pragma once
 
+#include "results/compared.hpp"
 #include "results/inference.hpp"
 
 #include <optional>
@@ -58,21 +59,9 @@ struct comparison {
   bool paired = false;                // the cases are of one result
 };
 
-// The figures that a comparison has, by path, in the order of the table.
-struct figure_kind {
-  const char* path;
-  bool more_is_better;
-  const char *better, *worse; // "faster", "slower"
-};
-const std::vector<figure_kind>& compared_figures();
-
 // Compares the first result with each other one; with one result, its first case with its other cases. `across` names
 // the parts of the fingerprint that may differ, of comparable_parts(). Throws nlohmann::json::exception if a document
 // is no result.
 comparison compare(const std::vector<compared_result>& results, const std::vector<std::string>& across);
-
-// The parts of the fingerprint in which two cases must not differ, unless `across` names them: cases that differ in one
-// of them do other work. Strategies and transports are what one compares.
-const std::vector<std::string>& comparable_parts();
 
 } // namespace regatta

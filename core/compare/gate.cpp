@@ -27,8 +27,7 @@ gate parse_gate(const std::string& text) {
   const std::size_t space = text.find(' ');
   gate g{text.substr(0, space), 0};
   const figure_kind* kind = known_kind(g.path);
-  std::vector<std::string> names;
-  for (const figure_kind& k : compared_figures()) names.emplace_back(k.path);
+  const std::vector<std::string> names = compared_paths();
   if (!kind) throw refuse(fmt::format("expected one of {}{}", join(names), did_you_mean(g.path, names)));
   const char* const example = kind->more_is_better ? "-3%" : "+3%";
   std::string change = space == std::string::npos ? "" : text.substr(space + 1);

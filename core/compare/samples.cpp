@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace regatta {
@@ -101,6 +102,13 @@ values seconds_to_loss(const json& entry, double target) {
       if (number(loss["curve"][i]) <= target) return number(loss.at("seconds").at(i));
     return std::nan("");
   });
+}
+
+samples_of_two samples_of_both(const json& a, const json& b, const std::string& path) {
+  if (path != "loss") return {samples_of(a, path), samples_of(b, path), ""};
+  const auto step = last_common_step(a, b);
+  if (!step) return {};
+  return {losses_at(a, *step), losses_at(b, *step), fmt::format("loss: of step {}, counted from 0", *step)};
 }
 
 } // namespace regatta

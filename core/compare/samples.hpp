@@ -21,4 +21,12 @@ std::vector<double> losses_at(const nlohmann::json& entry, std::size_t step);
 // empty if a repeat does not reach it within the timed region.
 std::vector<double> seconds_to_loss(const nlohmann::json& entry, double loss);
 
+// The figure of every repeat of two cases; either is empty if a repeat lacks it.
+struct samples_of_two {
+  std::vector<double> a, b;
+  std::string note; // what the figure is of, if that depends on the cases: "loss: of step 49, counted from 0"
+};
+// [any] As samples_of(), but "loss" is that of the last common step.
+samples_of_two samples_of_both(const nlohmann::json& a, const nlohmann::json& b, const std::string& path);
+
 } // namespace regatta

@@ -2,6 +2,7 @@
 #include "compare/settings.hpp"
 
 #include "report/fields.hpp"
+#include "results/compared.hpp"
 
 #include <algorithm>
 #include <set>
@@ -85,6 +86,14 @@ std::vector<std::string> differences_of(const json& document_a, const json& a, c
   for (const std::string& part : parts) found.push_back(fmt::format("fingerprint: {} differs", part));
   for (std::string& text : machine_differences(document_a, document_b)) found.push_back(std::move(text));
   return found;
+}
+
+std::vector<std::string> parts_apart(const json& a, const json& b) {
+  const json of_a = a.value("fingerprint", json::object()), of_b = b.value("fingerprint", json::object());
+  std::vector<std::string> parts;
+  for (const std::string& part : comparable_parts())
+    if (of_a.value(part, json()) != of_b.value(part, json())) parts.push_back(part);
+  return parts;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> matching_cases(const json& a, const json& b) {

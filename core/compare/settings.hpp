@@ -21,6 +21,9 @@ std::map<std::string, nlohmann::json> settings_of(const nlohmann::json& document
 std::vector<std::string> differences_of(const nlohmann::json& document_a, const nlohmann::json& a,
                                         const nlohmann::json& document_b, const nlohmann::json& b);
 
+// [any] Returns those of comparable_parts() in which the fingerprints of two entries differ.
+std::vector<std::string> parts_apart(const nlohmann::json& a, const nlohmann::json& b);
+
 // [any] Returns the pairs of cases (positions under "results") of two results that have the same values of all keys
 // that either sweeps. If each has one case only, these two are a pair.
 std::vector<std::pair<std::size_t, std::size_t>> matching_cases(const nlohmann::json& a, const nlohmann::json& b);

@@ -3,6 +3,7 @@
 #include "config/schema_rules.hpp"
 
 #include "base/text.hpp"
+#include "config/claims.hpp"
 #include "config/effect.hpp"
 #include "config/parameter_check.hpp"
 #include "config/report_values.hpp"
@@ -327,7 +328,11 @@ void make_cases(const settings& all, const catalogue& components, const folders&
   }
   out.name = out.cases.front().name;
   check_whole(all, components, start, out, wrong);
-  if (wrong.none()) out.notices = without_effect(all, file, out.cases);
+  claims_read claims = read_claims(all, components, start, out.cases, file, wrong);
+  out.claims = std::move(claims.claims);
+  if (!wrong.none()) return;
+  out.notices = without_effect(all, file, out.cases);
+  for (std::string& notice : claims.notices) out.notices.push_back(std::move(notice));
 }
 
 } // namespace regatta

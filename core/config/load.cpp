@@ -9,14 +9,6 @@
 namespace regatta {
 namespace {
 
-folders folders_of(const std::filesystem::path& file) {
-  folders f;
-  std::error_code gone; // the working directory was removed: relative paths stay relative
-  f.current = std::filesystem::current_path(gone);
-  f.file = (f.current / file).parent_path();
-  return f;
-}
-
 // The name of the file, with characters that do not belong into the name of a folder replaced or dropped.
 std::string default_name(const std::filesystem::path& file) {
   std::string name = file.stem().string().substr(0, 100);
@@ -27,6 +19,14 @@ std::string default_name(const std::filesystem::path& file) {
 }
 
 } // namespace
+
+folders folders_of(const std::filesystem::path& file) {
+  folders f;
+  std::error_code gone; // the working directory was removed: relative paths stay relative
+  f.current = std::filesystem::current_path(gone);
+  f.file = (f.current / file).parent_path();
+  return f;
+}
 
 experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components,
                            const std::optional<std::string>& text) {

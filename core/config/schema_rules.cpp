@@ -75,7 +75,8 @@ std::vector<std::string> section_names() {
   std::vector<std::string> names;
   for (const schema_key& key : schema())
     if (std::find(names.begin(), names.end(), key.section()) == names.end()) names.push_back(key.section());
-  names.insert(std::find(names.begin(), names.end(), "report"), "sweep");
+  const auto before = names.insert(std::find(names.begin(), names.end(), "report"), "sweep");
+  names.insert(before + 1, "claim");
   return names;
 }
 

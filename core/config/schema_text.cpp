@@ -42,6 +42,13 @@ std::string schema_text() {
 [[sweep.zip]]      the keys of one such table go in step; the table multiplies with the rest
   "cluster.workers" = [1, 2]
   "cluster.servers" = [1, 4]
+[[claim]]          a statement about the results, which the run decides: holds, fails or undecided (docs/artifacts.md)
+  left = { strategy.plugin = "sync_ps" }      the settings of one case; without it: the only case
+  right = { strategy.plugin = "allreduce" }   the case that it is compared with; without it: the figure itself counts
+  metric = "samples_per_second"               a figure of `regatta compare`
+  at_least = 0.9                              bounds of left / right: at_least, at_most or both
+  across = ["synchrony"]                      parts of the fingerprint in which both may differ
+  text = "servers cost at most 10 %"          words of your own, for tables
 )";
 }
 

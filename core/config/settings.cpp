@@ -81,9 +81,12 @@ public:
       if (node.is == toml_node::kind::table) all_.sections.emplace(name, node.at);
       if (name == "sweep")
         take_sweeps(node);
+      else if (name == "claim")
+        all_.claims = node;
       else
         take(extended("", name), node, setting::layer::file, {});
     }
+    all_.from_options = !o.set.empty() || !o.sweep.empty();
     for (const std::string& text : o.set) take_set(text);
     for (const std::string& text : o.sweep) take_sweep_option(text);
     std::erase_if(all_.axes, [](const axis& a) { return a.keys.empty(); });

@@ -154,6 +154,10 @@ const toml_node* toml_node::find(std::string_view name) const {
   return nullptr;
 }
 
+toml_node* toml_node::find(std::string_view name) {
+  return const_cast<toml_node*>(std::as_const(*this).find(name));
+}
+
 nlohmann::json value_of(const toml_node& node) {
   if (node.is == toml_node::kind::scalar) return node.scalar;
   if (node.is == toml_node::kind::table) return nullptr;

@@ -33,6 +33,7 @@ struct toml_node {
   std::vector<toml_member> members; // table, in the file's order
 
   const toml_node* find(std::string_view name) const; // a table's value of this key; null: no such key, or no table
+  toml_node* find(std::string_view name);
 };
 
 struct toml_member {
@@ -63,6 +64,10 @@ toml_node parse_toml(std::string_view text);
 std::string read_text(const std::filesystem::path& file);
 
 bool is_utf8(std::string_view text);
+
+// Returns the TOML text of a table, which parse_toml() reads back as the same table: its tables and lists of tables as
+// sections, those within them in one line. Keys that are no tables come first. Requires that it contains no null.
+std::string toml_text(const toml_node& table);
 
 // Returns a scalar or array as TOML text. A float gets a decimal point or an exponent, so that it is read back as a
 // float. Requires that `value` contains no null and no object.

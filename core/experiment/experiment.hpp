@@ -162,6 +162,7 @@ struct experiment {
   std::vector<std::string> swept;       // swept keys: "train.batch"
   std::vector<std::string> notices;     // "FILE:LINE:COL: notice: KEY has no effect ..."
   report_config report;
+  nlohmann::json claims = nlohmann::json::array(); // of [[claim]]: config/claims.hpp
 };
 
 } // namespace regatta

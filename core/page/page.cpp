@@ -83,6 +83,7 @@ void write_document(writer& w, const source& s) {
   write_navigation(w);
   const result_view r(s.document);
   write_trust(w, r);
+  write_claims(w, r);
   if (!r.measured().empty()) {
     write_speed(w, r);
     write_losses(w, r);

@@ -40,6 +40,8 @@ private:
 
 // The first section: the experiment, the machine, and whether to trust the result.
 void write_trust(writer& w, const result_view& r);
+// The claims of the experiment with their verdicts; nothing if it has none.
+void write_claims(writer& w, const result_view& r);
 // How fast, and how well it scaled.
 void write_speed(writer& w, const result_view& r);
 // Why it is not faster: causes of lost efficiency, bytes and processor time.

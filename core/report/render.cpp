@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "report/cases_table.hpp"
+#include "report/claims_table.hpp"
 #include "report/heading.hpp"
 #include "report/quantity.hpp"
 #include "report/result_checks.hpp"
@@ -36,6 +37,10 @@ std::string console(const json& result, const render_options& options) {
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw(cases.table, options.width);
   if (!left_out.empty()) out += "\n" + fill("left out at this width: " + join(left_out), options.width, 2);
   if (const std::string pivot = render_pivot(result, false, options.width); !pivot.empty()) out += "\n" + pivot;
+  if (text_table claims = table_of_claims(result); !claims.rows.empty()) {
+    fit(claims, options.width);
+    out += "\n" + draw(claims, options.width);
+  }
   if (const auto warnings = warnings_of(result); !warnings.empty()) {
     out += "\n";
     for (const std::string& warning : warnings) out += fill(labelled(warning), options.width, 2);
@@ -57,6 +62,7 @@ std::string markdown(const json& result, const render_options& options) {
   out += "\n";
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw_markdown(cases.table);
   if (const std::string pivot = render_pivot(result, true); !pivot.empty()) out += "\n" + pivot;
+  if (const text_table claims = table_of_claims(result); !claims.rows.empty()) out += "\n" + draw_markdown(claims);
   const auto warnings = warnings_of(result), wrong = check_results(result.at("results")), verdict = verdict_of(result);
   if (!warnings.empty() || !wrong.empty() || !verdict.empty() || !options.path.empty()) out += "\n";
   for (const std::string& warning : warnings) add_item(labelled(warning));

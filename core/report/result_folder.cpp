@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 constexpr const char *result_name = "result.json", *records_name = "records.jsonl";
 
 bool belongs_to_campaign(const std::string& name) {
-  return name == result_name || name == records_name || (name.starts_with("resolved") && name.ends_with(".toml"));
+  return name == result_name || name == records_name || name == "as-written.toml" ||
+         (name.starts_with("resolved") && name.ends_with(".toml"));
 }
 
 // A temporary file that a killed process left, such as "result.json.0123456789abcdef.tmp".

@@ -170,8 +170,8 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
       for (const json& repeat : e.at("repeats"))
         for (const char* role : {"case", "baseline", "baseline_again", "contention"})
           CHECK(repeat.at(role).is_object());
-    CHECK(names_in(s->path / "r") ==
-          std::set<std::string>{"records.jsonl", "resolved-1.toml", "resolved-2.toml", "result.json"});
+    CHECK(names_in(s->path / "r") == std::set<std::string>{"as-written.toml", "records.jsonl", "resolved-1.toml",
+                                                           "resolved-2.toml", "resolved-all.toml", "result.json"});
     const json document = result(*s);
     CHECK(program(*s, "run x.toml --out r --progress never --resume " + options).code == 0); // nothing is left to do
     CHECK(result(*s) == document);

@@ -2,6 +2,7 @@
 //
 // An experiment's bytes: cases, or failure with a text.
 #include "../core/config/config_catalogue.hpp"
+#include "config/toml_document.hpp"
 #include "input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -10,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const regatta::experiment e = regatta::load_experiment(file, {}, test_catalogue());
     for (const auto& c : e.cases) regatta::resolved_toml(c);
+    (void)regatta::parse_toml(regatta::whole_toml(file, {}, test_catalogue(), e)); // throws toml_error if it is none
   } catch (const regatta::failure& f) {
     if (f.what()[0] == '\0') __builtin_trap();
   }

@@ -109,7 +109,7 @@ TEST_CASE("names that are no keys") {
   CHECK(complaint("\"train.batch\" = 3\n" + mlp).starts_with("f.toml:1:1: error: \"train.batch\": no such key"));
   CHECK(complaint("xyzzy = 3\n" + mlp) ==
         "f.toml:1:1: error: xyzzy: no such key; there are experiment, model, data, train, optimizer, strategy, "
-        "transport, cluster, measure, sweep, report");
+        "transport, cluster, measure, sweep, claim, report");
   CHECK(after_model("[train.batch]\nx = 1\n") ==
         "f.toml:3:1: error: train.batch: expected an integer from 1 to 1048576, got a table");
   CHECK(complaint("train = 5\n" + mlp) == "f.toml:1:9: error: train: expected a table, got 5");

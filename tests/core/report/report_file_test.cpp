@@ -281,7 +281,7 @@ TEST_CASE("a result whose name is taken by a folder does not stop the records") 
 }
 
 TEST_CASE("a folder that holds a campaign is refused, unless it is resumed") {
-  for (const char* name : {"result.json", "records.jsonl", "resolved.toml", "resolved-7.toml"}) {
+  for (const char* name : {"result.json", "records.jsonl", "resolved.toml", "resolved-7.toml", "as-written.toml"}) {
     temporary_folder folder;
     write(folder.path / name, "");
     CHECK(refusal([&] { result_folder(folder.path, false); }) ==

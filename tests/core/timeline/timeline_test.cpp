@@ -2,9 +2,9 @@
 //
 // The recorder of a rank, its way to the coordinator, and reading a file that was written.
 #include "base/failure.hpp"
+#include "files/gzip.hpp"
 #include "synthetic_trace.hpp"
 #include "timeline/alignment.hpp"
-#include "timeline/gzip.hpp"
 #include "timeline/perfetto.hpp"
 #include "timeline/rank_trace.hpp"
 #include "trace/recorder.hpp"

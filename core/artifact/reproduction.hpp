@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The result of an artifact beside one that this machine measured from it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace regatta {
+
+struct reproduction {
+  std::string text;                                  // tables and sentences for the console
+  std::size_t claims = 0, failed = 0, undecided = 0; // of ours
+};
+
+// [any] Compares two results (schema regatta.result/1): each claim of `theirs` with its verdicts, then every figure of
+// every case as compare() does. A claim that `ours` does not have counts as undecided. `width`: columns of the terminal;
+// 0: any. Throws nlohmann::json::exception if a document is no result.
+reproduction compare_with(const nlohmann::json& theirs, const nlohmann::json& ours, std::size_t width);
+
+} // namespace regatta

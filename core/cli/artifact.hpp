@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+struct artifact_options {
+  std::string result, out;          // result.json or its folder; the file that is written
+  std::vector<std::string> sources; // folders and files of the plugins' sources; empty: found beside the plugins
+};
+
+// Runs `regatta artifact`: writes the file, and prints what is in it. Throws failure (usage) if it cannot be packed,
+// failure (run) if it cannot be written. [main]
+int artifact_verb(const artifact_options& o);
+
+struct reproduce_options {
+  std::string file, out; // `out`: a folder that is missing or empty; empty: results/reproduce-NAME-TIME
+  std::vector<std::string> set, plugin_path;
+  bool trust_binaries = false, dry_run = false;
+  std::string progress = "auto";
+  std::string command; // as typed
+};
+
+// Runs `regatta reproduce`: unpacks the artifact, says what will be built and loaded, builds, runs the experiment, and
+// prints both results. Nothing of the artifact is executed but plugins that were built from its sources, its binaries
+// if `trust_binaries`, and the build files of its sources. Returns the exit code: 0 if all claims hold, gate (5) if one
+// fails, skipped (77) if none fails and one is undecided, if there is none, or if this machine cannot build or run it;
+// else that of the run. Throws failure (usage) if the file is no artifact or is not safe to run. [main]
+int reproduce_verb(const reproduce_options& o);
+
+} // namespace regatta
