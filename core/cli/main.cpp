@@ -116,6 +116,8 @@ int dispatch(int argc, char** argv) {
       ->type_name("RESULT");
   add_option(report_app, "--format", report.format, "FORMAT",
              "console, markdown, csv, json or html (default: by the name of -o, else console)");
+  add_option(report_app, "--report", report.report, "FILE.toml",
+             "show the tables that [report] of this file asks for, instead of the result's own");
   add_option(report_app, "-o,--out", report.out, "FILE", "write to this file, such as report.html");
   add_option(report_app, "--figures", report.figures, "DIR",
              "with html: also write each figure to DIR, as SVG with its data as CSV");

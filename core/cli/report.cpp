@@ -6,11 +6,16 @@
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
 #include "comm/results.hpp"
+#include "config/cell_template.hpp"
+#include "config/reports.hpp"
+#include "config/schema_rules.hpp"
 #include "files/write_atomically.hpp"
 #include "page/page.hpp"
+#include "report/fields.hpp"
 #include "report/render.hpp"
 #include "report/stored_document.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -55,6 +60,25 @@ std::string text_of(const page::source& s, format f, bool to_file) {
                                              : render(s.document, f, {width, ""});
 }
 
+// Replaces the [report] of all results of `regatta run` by that of a file. A parameter of a plugin is known if one of
+// the results has it.
+void replace_reports(std::vector<page::source>& sources, const std::string& file) {
+  std::vector<json*> results;
+  for (page::source& s : sources)
+    if (s.document["schema"] != comm_schema) results.push_back(&s.document);
+  if (results.empty()) throw failure(exit_code::usage, "--report: expected a result of `regatta run`, got one of comm");
+  const auto has_parameter = [&](const std::string& path) {
+    return std::ranges::any_of(results, [&](const json* result) {
+      return std::ranges::any_of(result->at("results"),
+                                 [&](const json& entry) { return !field(*result, entry, path).is_null(); });
+    });
+  };
+  const json reports = load_reports(file, [&](const std::string& path) {
+    return find_key(path) || (find_plugin_section(path.substr(0, path.find('.'))) && has_parameter(path));
+  });
+  for (json* result : results) result->at("context").at("experiment")["report"] = reports;
+}
+
 void write_figures(const std::vector<page::figure>& figures, const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -70,6 +94,7 @@ void write_figures(const std::vector<page::figure>& figures, const fs::path& fol
 std::string shown(const report_options& o, std::optional<format> f) try {
   std::vector<page::source> sources;
   for (const std::string& given : o.results) sources.push_back(source_of(given));
+  if (!o.report.empty()) replace_reports(sources, o.report);
   std::string text;
   if (f) {
     for (const page::source& s : sources) text += (text.empty() ? "" : "\n") + text_of(s, *f, !o.out.empty());
@@ -83,6 +108,8 @@ std::string shown(const report_options& o, std::optional<format> f) try {
       exit_code::usage,
       fmt::format("{}: expected a complete result, got one in which a value is missing or of another type ({})",
                   one_line(join(o.results)), one_line(e.what())));
+} catch (const cell_error& e) {
+  throw failure(exit_code::usage, fmt::format("{}: [report]: {}", one_line(join(o.results)), e.what()));
 }
 
 } // namespace

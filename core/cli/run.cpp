@@ -128,6 +128,17 @@ void add_resolved(result_folder& folder, const experiment& e) {
                     resolved_toml(e.cases[i], e.plugin_path));
 }
 
+// Takes over a [report] that was changed since the campaign began.
+void show_as_asked_now(result_folder& folder, campaign_records& records, const json& context) {
+  const json::json_pointer report("/experiment/report");
+  json changed = records.context();
+  if (changed.contains(report) && changed[report] == context.at(report)) return;
+  changed[report] = context.at(report);
+  const json record = campaign_record(changed);
+  records.add(record);
+  folder.append(record);
+}
+
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
@@ -152,6 +163,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
     }
     for (const auto& [path, sum] : records.plugins())
       if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " has another binary");
+    show_as_asked_now(folder, records, context);
   } else {
     const json record = campaign_record(context);
     records.add(record);

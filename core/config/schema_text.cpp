@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.hpp"
 #include "config/load.hpp"
+#include "config/reports.hpp"
 #include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
 
@@ -42,7 +43,8 @@ std::string schema_text() {
 [[sweep.zip]]      the keys of one such table go in step; the table multiplies with the rest
   "cluster.workers" = [1, 2]
   "cluster.servers" = [1, 4]
-)";
+
+)" + reports_text();
 }
 
 } // namespace regatta

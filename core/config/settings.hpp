@@ -53,6 +53,7 @@ struct settings {
   std::vector<axis> axes;                   // the first varies slowest
   std::map<std::string, position> sections; // the positions of the file's top-level tables
   std::set<std::string> spoiled;            // paths with an invalid value or sweep, which is left out above
+  std::optional<toml_node> report;          // of file and --set, for parse_reports()
 };
 
 // [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to

@@ -22,16 +22,14 @@ struct render_options {
   std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline. CSV and JSON also contain the value of the key report.value
-// (with_report()). Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw
-// nlohmann::json::exception.
+// Returns the whole document, ending in a newline: CSV and JSON as with_report(). Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.
-std::string render_csv(const nlohmann::json& result); // one row per case, JSON paths as headers
-// Returns a table with a title for each combination of the swept values that are neither [report]'s rows nor its
-// columns; the cells are [report]'s value. Divides a table into blocks of columns if it is wider than `width` (0:
-// never). Empty if [report] lacks rows, columns or value.
+// Returns a row for each element of "results", with the paths of its members as headers.
+std::string render_csv(const nlohmann::json& result);
+// Returns pivot_tables() (pivot.hpp) as text. A table that is wider than `width` (0: any) is divided into blocks of
+// columns. Empty if [report] asks for no table.
 std::string render_pivot(const nlohmann::json& result, bool markdown, std::size_t width = 0);
 
 } // namespace regatta

