@@ -80,7 +80,7 @@ std::string render(const json& result, format f, const render_options& options) 
   switch (f) {
   case format::console: return console(result, options);
   case format::markdown: return markdown(result, options);
-  case format::csv: return render_csv(with_report(result));
+  case format::csv: return render_csv(repeat_rows(result));
   case format::json: break;
   }
   return document_text(with_report(result));

@@ -3,6 +3,7 @@
 // [report] as a user meets it: it decides only what is shown, of a new result and of a stored one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "program.hpp"
@@ -84,6 +85,10 @@ TEST_CASE("a stored result in the tables of another file, in every format") {
     CHECK(has(o.out, "1612 (7.07)"));
     CHECK(has(o.out, "published by others, not measured here: a paper"));
   }
+  const std::string csv = program(s, show + "csv").out;
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 2); // headers, and two repeats of two cases
+  CHECK(has(csv, "\n2,2,ok,"));
+  CHECK_FALSE(has(csv, "theirs"));
   CHECK(parsed(program(s, show + "json").out)["results"][0]["report"].size() == 1);
 
   s.write("wrong.toml", "[report]\nrows = \"strategy.plugn\"\n");

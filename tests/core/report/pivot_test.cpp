@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables that [report] asks for: several values in a cell, ratios, labels, published figures.
+// The tables that [report] asks for: several values in a cell, ratios, labels, published figures; and CSV.
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "report/pivot.hpp"
 #include "report/render.hpp"
@@ -151,7 +153,7 @@ Fluid [1]               -    200      -  263  about 1019
   CHECK(tables[0].values[1][2] == result["results"][4]["samples_per_second"]["median"]);
   for (const json& value : tables[0].values[2]) CHECK(value.is_null()); // never as a figure of the result
   CHECK(has(render(result, format::markdown), "\n[2] published by others, not measured here: another \\| paper\n"));
-  CHECK_FALSE(has(render(result, format::csv), "Fluid"));
+  for (const format f : {format::csv}) CHECK_FALSE(has(render(result, f), "Fluid"));
 
   json ratios = table;
   ratios["value"] = "{samples_per_second:.0} {samples_per_second:x}";
@@ -173,4 +175,44 @@ TEST_CASE("results of earlier versions have one report, or one that is empty") {
   CHECK(drawn(scaling(), {{"rows", ""}, {"columns", ""}, {"value", ""}}).empty());
   CHECK(drawn(scaling(), json::array()).empty());
   CHECK(drawn(scaling(), by_strategy).starts_with("samples_per_second [samples/s, global]\n"));
+}
+
+TEST_CASE("CSV has a row for each repeat, with its own figures beside those of the case") {
+  json result = report_fixture::result();
+  result["results"] = json::array({result["results"][1], result["results"][2]});
+  const auto run = [](double rate) {
+    return json{{"samples_per_second", rate},
+                {"loss", {{"first", 2.5}, {"curve", {2.5, 1.5}}, {"steps", {0, 1}}}},
+                {"step_seconds", {{"per_rank", {{0.1, 0.2}}}, {"steps", {{0, 1}}}}},
+                {"cpu_seconds", {1.5, 1.25}}};
+  };
+  result["results"][0]["repeats"] = json::array({{{"case", run(180)},
+                                                  {"baseline", run(100)},
+                                                  {"baseline_again", run(101)},
+                                                  {"contention", run(190)},
+                                                  {"disturbed", json::array()}},
+                                                 {{"case", run(150)},
+                                                  {"baseline", nullptr},
+                                                  {"baseline_again", nullptr},
+                                                  {"contention", nullptr},
+                                                  {"disturbed", {"fma"}}}});
+  const json rows = repeat_rows(result)["results"];
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0]["repeat"] == 1);
+  CHECK(rows[0]["run"]["samples_per_second"] == 180.0);
+  CHECK(rows[0]["run"]["efficiency"] == 0.9);
+  CHECK(rows[0]["run"]["speedup"] == 1.8);
+  CHECK(rows[0]["run"]["noise"] == 1.01);
+  CHECK(rows[0]["run"]["contention"] == 0.95);
+  CHECK(rows[0]["run"]["loss"] == json{{"first", 2.5}});
+  CHECK_FALSE(rows[0]["run"].contains("step_seconds"));
+  CHECK(rows[0]["samples_per_second"]["median"] == 273.0);
+  CHECK(rows[1]["repeat"] == 2);
+  CHECK(rows[1]["run"]["efficiency"].is_null());
+  CHECK(rows[2]["repeat"].is_null());
+  const std::string csv = render(result, format::csv), header = csv.substr(0, csv.find('\n'));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
+  CHECK(has(header, "case.transport.plugin,repeat,status,"));
+  CHECK(has(header, ",run.samples_per_second"));
+  CHECK(has(csv, "\n2,allreduce,shm,2,ok,"));
 }
