@@ -47,10 +47,11 @@ std::string format_of(const report_options& o) {
   if (ending == ".html" || ending == ".htm") return "html";
   if (ending == ".md") return "markdown";
   if (ending == ".csv" || ending == ".json") return ending.substr(1);
+  if (ending == ".tex") return "latex";
   if (!o.out.empty())
-    throw failure(
-        exit_code::usage,
-        fmt::format("-o {}: expected a name that ends in .html, .md, .csv or .json, or --format", one_line(o.out)));
+    throw failure(exit_code::usage,
+                  fmt::format("-o {}: expected a name that ends in .html, .md, .csv, .json or .tex, or --format",
+                              one_line(o.out)));
   return "console";
 }
 
@@ -116,10 +117,10 @@ std::string shown(const report_options& o, std::optional<format> f) try {
 
 int report_verb(const report_options& o) {
   const std::string name = format_of(o);
-  const auto format = format_named(name);
+  const auto format = result_format_named(name);
   if (!format && name != "html")
     throw failure(exit_code::usage,
-                  fmt::format("--format {}: expected console, markdown, csv, json or html", one_line(name)));
+                  fmt::format("--format {}: expected console, markdown, csv, json, latex or html", one_line(name)));
   if (!o.figures.empty() && name != "html")
     throw failure(exit_code::usage, "--figures: the figures are those of the page; use it with --format html");
   if (o.results.size() > 1 && (name == "csv" || name == "json"))

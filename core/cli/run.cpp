@@ -18,6 +18,7 @@
 #include "cli/rank_logs.hpp"
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
+#include "page/page.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -176,9 +177,13 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
 } // namespace
 
 int run_verb(const run_options& o) {
-  const auto form = format_named(o.format);
-  if (!form)
-    throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
+  const auto form = result_format_named(o.format);
+  if (!form && o.format != "html")
+    throw failure(exit_code::usage,
+                  fmt::format("--format {}: expected console, markdown, csv, json, latex or html", one_line(o.format)));
+  if (o.dry_run && !format_named(o.format))
+    throw failure(exit_code::usage,
+                  fmt::format("--format {}: a dry run prints console, markdown, csv or json", o.format));
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
@@ -257,11 +262,12 @@ int run_verb(const run_options& o) {
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table
-  print_output(render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()}));
+  print_output(form ? render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()})
+                    : page::render_page({{document, resolved_toml(e.cases[0], e.plugin_path)}}).html);
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
-    // Console and markdown tables already show which results are wrong.
-    if (*form == format::csv || *form == format::json) s.say("wrong: " + problem);
+    // Tables for people already show which results are wrong.
+    if (form == format::csv || form == format::json || form == format::latex) s.say("wrong: " + problem);
     wrong = static_cast<int>(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)

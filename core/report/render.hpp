@@ -13,17 +13,20 @@
 
 namespace regatta {
 
-enum class format { console, markdown, csv, json };
+enum class format { console, markdown, csv, json, latex };
 // Takes "console", "markdown", "csv", "json"; std::nullopt for other names.
 std::optional<format> format_named(std::string_view name);
+// Takes "latex" too.
+std::optional<format> result_format_named(std::string_view name);
 
 struct render_options {
   std::size_t width = 0; // columns of the terminal, for format::console; 0: unlimited
   std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline: CSV as render_csv(repeat_rows()), JSON as with_report(). Bytes
-// that are not UTF-8 are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
+// Returns the whole document, ending in a newline: CSV as render_csv(repeat_rows()), JSON as with_report(). LaTeX has
+// the table of all cases and those of [report], each with a caption, for the package booktabs. Bytes that are not UTF-8
+// are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.

@@ -74,10 +74,12 @@ TEST_CASE("a stored result in the tables of another file, in every format") {
   const temporary_folder s;
   s.write("x.toml", experiment);
   s.write("other.toml", report + "[train]\nbatch = \"not looked at\"\n");
-  REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
+  const outcome page = program(s, "run x.toml --out r --progress never --format html");
+  CHECK(page.code == 0);
+  CHECK(page.out.starts_with("<!DOCTYPE html>"));
   const std::string show = "report r --report other.toml --format ";
   CHECK_FALSE(has(program(s, "report r").out, "Speed-up"));
-  for (const char* format : {"console", "markdown", "html"}) {
+  for (const char* format : {"console", "markdown", "latex", "html"}) {
     CAPTURE(format);
     const outcome o = program(s, show + format);
     CHECK(o.code == 0);
@@ -85,6 +87,9 @@ TEST_CASE("a stored result in the tables of another file, in every format") {
     CHECK(has(o.out, "1612 (7.07)"));
     CHECK(has(o.out, "published by others, not measured here: a paper"));
   }
+  CHECK(program(s, "report r --report other.toml -o x.tex").code == 0);
+  CHECK(
+      has(s.read("x.tex"), "\\begin{tabular}{lrrr}\n\\toprule\nstrategy \\textbackslash{} workers & 1 & 2 & 8 \\\\\n"));
   const std::string csv = program(s, show + "csv").out;
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 2); // headers, and two repeats of two cases
   CHECK(has(csv, "\n2,2,ok,"));
@@ -97,4 +102,5 @@ TEST_CASE("a stored result in the tables of another file, in every format") {
   CHECK(has(wrong.err, "wrong.toml:2:8: error: report.rows: expected report.columns and report.value beside it"));
   CHECK(has(wrong.err, "wrong.toml:2:8: error: report.rows: expected a key such as \"train.batch\", got"));
   CHECK(program(s, "report r --report x.toml").code == 2); // has no [report]
+  CHECK(program(s, "run x.toml --dry-run --format latex").code == 2);
 }

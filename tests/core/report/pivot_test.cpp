@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables that [report] asks for: several values in a cell, ratios, labels, published figures; and CSV.
+// The tables that [report] asks for: several values in a cell, ratios, labels, published figures; LaTeX and CSV.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
 
+#include "report/latex.hpp"
 #include "report/pivot.hpp"
 #include "report/render.hpp"
 #include "report_fixture.hpp"
@@ -175,6 +177,47 @@ TEST_CASE("results of earlier versions have one report, or one that is empty") {
   CHECK(drawn(scaling(), {{"rows", ""}, {"columns", ""}, {"value", ""}}).empty());
   CHECK(drawn(scaling(), json::array()).empty());
   CHECK(drawn(scaling(), by_strategy).starts_with("samples_per_second [samples/s, global]\n"));
+}
+
+TEST_CASE("LaTeX: booktabs, escaped texts, and a rule before what others have published") {
+  CHECK(latex_text("50 % of a_b & c{d} \\ [1] *") == "50 \\% of a\\_b \\& c\\{d\\} \\textbackslash{} {[}1{]} {*}");
+  CHECK(latex_text("\"2.31\" → 1.94 ± 0.97–0.99 … é") == "''2.31'' $\\rightarrow$ 1.94 $\\pm$ 0.97--0.99 \\ldots{} é");
+  json result = scaling();
+  result["results"].erase(5);
+  report_of(result) = json::array(
+      {with(by_strategy, {{"title", "A_B"},
+                          {"context", {{{"row", "Fluid"}, {"source", "5 % of"}, {"values", {{"sync_ps", 263}}}}}}})});
+  const std::string text = render(result, format::latex);
+  CHECK(has(text, R"(\begin{table}
+\centering
+\caption{A\_B: samples\_per\_second {[}samples/s, global{]}}
+\begin{tabular}{lrr}
+\toprule
+workers \textbackslash{} strategy & allreduce & sync\_ps \\
+\midrule
+1 & 100.0 & 100.0 \\
+2 & 180.0 & 157.2 \\
+4 & 360.0 & -- \\
+\midrule
+Fluid {[}1{]} & -- & 263 \\
+\bottomrule
+\end{tabular}
+\par\footnotesize {[}1{]} published by others, not measured here: 5 \% of
+\end{table}
+)"));
+  // Each line of a tabular has as many cells as the tabular has columns.
+  std::istringstream lines(text);
+  std::size_t columns = 0, checked = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string begin = "\\begin{tabular}{";
+    if (line.starts_with(begin)) columns = line.size() - begin.size() - 1;
+    if (!line.ends_with("\\\\") || has(line, "\\multicolumn")) continue;
+    std::size_t separators = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) separators += line[i] == '&' && (i == 0 || line[i - 1] != '\\');
+    CHECK_MESSAGE(separators + 1 == columns, line);
+    ++checked;
+  }
+  CHECK(checked == 6 + 5); // headers and rows of both tables
 }
 
 TEST_CASE("CSV has a row for each repeat, with its own figures beside those of the case") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include "report/latex.hpp"
 #include "report/progress_line.hpp"
 #include "report/render.hpp"
 #include "report/text_table.hpp"
@@ -231,7 +232,7 @@ TEST_CASE("what an asynchronous strategy missed stands beside its loss") {
 TEST_CASE("an interrupted campaign without any case still renders") {
   json result = report_fixture::result();
   result["results"] = json::array();
-  for (const format f : {format::console, format::markdown, format::csv, format::json})
+  for (const format f : {format::console, format::markdown, format::csv, format::json, format::latex})
     CHECK_FALSE(render(result, f).empty());
   CHECK(has(render(result, format::console), "\nno case has run\n"));
   result["context"] = json::object();
@@ -362,6 +363,7 @@ TEST_CASE("what [report] asks for has a unit and a scope in every format") {
     }
     CHECK(in_json[1].at("report").at(0).at("value").is_number());
     CHECK(in_json[2].at("report").at(0).at("value").is_null());
+    CHECK(has(render(result, format::latex), "\\caption{" + latex_text(title)));
   }
 }
 
