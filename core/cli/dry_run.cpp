@@ -127,6 +127,7 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
                                              {"time", true}, {"memory", true}, {""}};
   const std::vector<std::vector<std::string>> rows = rows_of(e, all);
   switch (form) {
+  case format::latex: // the verb refuses it
   case format::json: print_output(document_text(document_of(e, all, machine))); break;
   case format::csv: print_output(render_csv({{"results", cases_for_csv(e, document_of(e, all, machine))}})); break;
   case format::markdown: {

@@ -58,6 +58,7 @@ void open_standard_descriptors() {
 }
 
 constexpr const char* format_help = "format of standard output: console, markdown, csv, json";
+constexpr const char* result_format_help = "format of standard output: console, markdown, csv, json, latex, html";
 
 // `type` is the placeholder of the value in the help; "": none.
 template <class T>
@@ -101,7 +102,7 @@ int dispatch(int argc, char** argv) {
   add_option(run_app, "--out", run.out, "DIR", "folder for the results (default: results/NAME-TIME)");
   run_app->add_flag("--resume", run.resume,
                     "go on with the campaign in the folder of --out: run what is missing there");
-  add_option(run_app, "--format", run.format, "FORMAT", format_help);
+  add_option(run_app, "--format", run.format, "FORMAT", result_format_help);
   add_option(run_app, "--progress", run.progress, "WHEN",
              "a live line on standard error: auto, always, never; json: one JSON object a line, for programs")
       ->check(CLI::IsMember({"auto", "always", "never", "json"}));
@@ -125,7 +126,9 @@ int dispatch(int argc, char** argv) {
       ->required()
       ->type_name("RESULT");
   add_option(report_app, "--format", report.format, "FORMAT",
-             "console, markdown, csv, json or html (default: by the name of -o, else console)");
+             "console, markdown, csv, json, latex or html (default: by the name of -o, else console)");
+  add_option(report_app, "--report", report.report, "FILE.toml",
+             "show the tables that [report] of this file asks for, instead of the result's own");
   add_option(report_app, "-o,--out", report.out, "FILE", "write to this file, such as report.html");
   add_option(report_app, "--figures", report.figures, "DIR",
              "with html: also write each figure to DIR, as SVG with its data as CSV");

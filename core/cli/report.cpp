@@ -6,11 +6,16 @@
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
 #include "comm/results.hpp"
+#include "config/cell_template.hpp"
+#include "config/reports.hpp"
+#include "config/schema_rules.hpp"
 #include "files/write_atomically.hpp"
 #include "page/page.hpp"
+#include "report/fields.hpp"
 #include "report/render.hpp"
 #include "report/stored_document.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -45,10 +50,11 @@ std::string format_of(const report_options& o) {
   if (ending == ".html" || ending == ".htm") return "html";
   if (ending == ".md") return "markdown";
   if (ending == ".csv" || ending == ".json") return ending.substr(1);
+  if (ending == ".tex") return "latex";
   if (!o.out.empty())
-    throw failure(
-        exit_code::usage,
-        fmt::format("-o {}: expected a name that ends in .html, .md, .csv or .json, or --format", one_line(o.out)));
+    throw failure(exit_code::usage,
+                  fmt::format("-o {}: expected a name that ends in .html, .md, .csv, .json or .tex, or --format",
+                              one_line(o.out)));
   return "console";
 }
 
@@ -56,6 +62,25 @@ std::string text_of(const page::source& s, format f, bool to_file) {
   const std::size_t width = to_file ? 0 : terminal_width(fileno(document_stream()));
   return s.document["schema"] == comm_schema ? comm::render_comm(s.document, f, width)
                                              : render(s.document, f, {width, ""});
+}
+
+// Replaces the [report] of all results of `regatta run` by that of a file. A parameter of a plugin is known if one of
+// the results has it.
+void replace_reports(std::vector<page::source>& sources, const std::string& file) {
+  std::vector<json*> results;
+  for (page::source& s : sources)
+    if (s.document["schema"] != comm_schema) results.push_back(&s.document);
+  if (results.empty()) throw failure(exit_code::usage, "--report: expected a result of `regatta run`, got one of comm");
+  const auto has_parameter = [&](const std::string& path) {
+    return std::ranges::any_of(results, [&](const json* result) {
+      return std::ranges::any_of(result->at("results"),
+                                 [&](const json& entry) { return !field(*result, entry, path).is_null(); });
+    });
+  };
+  const json reports = load_reports(file, [&](const std::string& path) {
+    return find_key(path) || (find_plugin_section(path.substr(0, path.find('.'))) && has_parameter(path));
+  });
+  for (json* result : results) result->at("context").at("experiment")["report"] = reports;
 }
 
 void write_figures(const std::vector<page::figure>& figures, const fs::path& folder) {
@@ -73,6 +98,7 @@ void write_figures(const std::vector<page::figure>& figures, const fs::path& fol
 std::string shown(const report_options& o, std::optional<format> f) try {
   std::vector<page::source> sources;
   for (const std::string& given : o.results) sources.push_back(source_of(given));
+  if (!o.report.empty()) replace_reports(sources, o.report);
   std::string text;
   if (f) {
     for (const page::source& s : sources) text += (text.empty() ? "" : "\n") + text_of(s, *f, !o.out.empty());
@@ -86,16 +112,18 @@ std::string shown(const report_options& o, std::optional<format> f) try {
       exit_code::usage,
       fmt::format("{}: expected a complete result, got one in which a value is missing or of another type ({})",
                   one_line(join(o.results)), one_line(e.what())));
+} catch (const cell_error& e) {
+  throw failure(exit_code::usage, fmt::format("{}: [report]: {}", one_line(join(o.results)), e.what()));
 }
 
 } // namespace
 
 int report_verb(const report_options& o) {
   const std::string name = format_of(o);
-  const auto format = format_named(name);
+  const auto format = result_format_named(name);
   if (!format && name != "html")
     throw failure(exit_code::usage,
-                  fmt::format("--format {}: expected console, markdown, csv, json or html", one_line(name)));
+                  fmt::format("--format {}: expected console, markdown, csv, json, latex or html", one_line(name)));
   if (!o.figures.empty() && name != "html")
     throw failure(exit_code::usage, "--figures: the figures are those of the page; use it with --format html");
   if (o.results.size() > 1 && (name == "csv" || name == "json"))

@@ -10,6 +10,7 @@ struct report_options {
   std::vector<std::string> results; // files, or folders with a result.json
   std::string format;               // empty: by the ending of `out`, else console
   std::string out;                  // file; empty: standard output
+  std::string report;               // TOML file whose [report] tables are shown; empty: those of the result
   std::string figures;              // folder for the figures of the page; empty: none
 };
 

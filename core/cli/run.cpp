@@ -22,6 +22,7 @@
 #include "compare/claims.hpp"
 #include "compare/render_comparison.hpp"
 #include "config/toml_document.hpp"
+#include "page/page.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
@@ -111,6 +112,17 @@ void add_resolved(result_folder& folder, const experiment& e, const run_options&
                     resolved_toml(e.cases[i], e.plugin_path));
 }
 
+// Takes over a [report] that was changed since the campaign began.
+void show_as_asked_now(result_folder& folder, campaign_records& records, const json& context) {
+  const json::json_pointer report("/experiment/report");
+  json changed = records.context();
+  if (changed.contains(report) && changed[report] == context.at(report)) return;
+  changed[report] = context.at(report);
+  const json record = campaign_record(changed);
+  records.add(record);
+  folder.append(record);
+}
+
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
@@ -135,6 +147,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
     }
     for (const auto& [path, sum] : records.plugins())
       if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " has another binary");
+    show_as_asked_now(folder, records, context);
   } else {
     const json record = campaign_record(context);
     records.add(record);
@@ -158,19 +171,33 @@ struct chosen_cases {
   }
 };
 
-// Returns the table of the result, or its comparison with the result that ran again.
-std::string output_of(const json& document, const chosen_cases& cases, format form, const std::string& file) {
+// Returns the result in the format of --format, "html" if `form` is empty, or its comparison with the result that ran
+// again. `file` is where it is stored.
+std::string output_of(const json& document, const chosen_cases& cases, std::optional<format> form, const experiment& e,
+                      const std::string& file) {
   const std::size_t width = terminal_width(fileno(document_stream()));
-  if (!cases.again) return render(document, form, {width, file});
-  return render_comparison(compare({{cases.again->name(), cases.again->stored()}, {file, document}}, {}), {}, form,
-                           width);
+  if (cases.again)
+    return render_comparison(compare({{cases.again->name(), cases.again->stored()}, {file, document}}, {}), {}, *form,
+                             width);
+  return form ? render(document, *form, {width, file})
+              : page::render_page({{document, resolved_toml(e.cases[0], e.plugin_path)}}).html;
+}
+
+// Returns the format that --format names; std::nullopt: html. Throws failure (usage) if the output cannot have it.
+std::optional<format> format_of(const run_options& o) {
+  const auto form = result_format_named(o.format);
+  if (!form && o.format != "html")
+    throw failure(exit_code::usage,
+                  fmt::format("--format {}: expected console, markdown, csv, json, latex or html", one_line(o.format)));
+  if ((o.dry_run || !o.again.empty()) && !format_named(o.format))
+    throw failure(exit_code::usage, fmt::format("--format {}: {} prints console, markdown, csv or json", o.format,
+                                                o.dry_run ? "a dry run" : "the comparison of --again"));
+  return form;
 }
 
 // As run_verb(). Sets `written` to the file of the result.
 int run_cases(const run_options& o, run_screen& s, std::string& written) {
-  const auto form = format_named(o.format);
-  if (!form)
-    throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
+  const auto form = format_of(o);
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
@@ -262,11 +289,11 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table
-  print_output(output_of(document, chosen, *form, written));
+  print_output(output_of(document, chosen, form, e, written));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
-    // Console and markdown tables already show which results are wrong.
-    if (*form == format::csv || *form == format::json) s.say("wrong: " + problem);
+    // Tables for people already show which results are wrong.
+    if (form == format::csv || form == format::json || form == format::latex) s.say("wrong: " + problem);
     wrong = static_cast<int>(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "comm/patterns.hpp"
 #include "measure/statistics.hpp"
+#include "report/latex.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>
@@ -133,6 +134,7 @@ std::string render_comm(const json& document, format f, std::size_t width) {
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);
+  if (f == format::latex) return draw_latex(table, "", table.rows.size(), {});
   std::string failures;
   for (const json& failed : document.at("failures"))
     failures += fmt::format("failed: {}\n", one_line(failed.at("error").get<std::string>()));

@@ -6,7 +6,7 @@
 #include "config/claims.hpp"
 #include "config/effect.hpp"
 #include "config/parameter_check.hpp"
-#include "config/report_values.hpp"
+#include "config/reports.hpp"
 #include "config/setting_positions.hpp"
 #include "registry/parameters.hpp"
 
@@ -257,27 +257,6 @@ bool names_a_key(const std::string& path, const catalogue& components) {
   return name->id.empty() ? std::ranges::any_of(components.ids(*name->section), has) : has(name->id);
 }
 
-void check_report(const point& base, const catalogue& components, const report_config& report, diagnostics& wrong) {
-  const std::pair<const char*, const std::string*> parts[] = {
-      {"report.rows", &report.rows}, {"report.columns", &report.columns}, {"report.value", &report.value}};
-  std::vector<std::string> missing;
-  for (const auto& [path, value] : parts)
-    if (value->empty() && !base.spoiled(path)) missing.emplace_back(path);
-  bool said = missing.empty();
-  for (const auto& [path, value] : parts) {
-    if (value->empty()) continue;
-    if (!std::exchange(said, true))
-      wrong.add(base.where(path), path,
-                fmt::format("expected {} beside it: a table has rows, columns and a value", join(missing, " and ")));
-    const bool figure = value == &report.value;
-    if (names_a_key(*value, components) || (figure && is_report_value(*value))) continue;
-    wrong.add(base.where(path), path,
-              fmt::format("expected {}a key such as \"train.batch\", got {}{}",
-                          figure ? "a figure that a result has, such as \"samples_per_second\", or " : "",
-                          toml_literal(one_line(*value)), figure ? did_you_mean(*value, report_values()) : ""));
-  }
-}
-
 void check_whole(const settings& all, const catalogue& components, const folders& start, experiment& out,
                  diagnostics& wrong) {
   const point base(all, {});
@@ -290,7 +269,9 @@ void check_whole(const settings& all, const catalogue& components, const folders
     wrong.add(base.where("experiment.name"), "experiment.name",
               fmt::format("expected a name for a folder: up to 100 bytes without '/', not beginning with '.', got {}",
                           toml_literal(one_line(out.name.substr(0, 120)))));
-  check_report(base, components, out.report, wrong);
+  if (all.report)
+    out.reports = parse_reports(
+        *all.report, [&](const std::string& path) { return names_a_key(path, components); }, wrong);
 }
 
 } // namespace

@@ -15,7 +15,6 @@ std::string resolved_toml(const case_config& c, const std::vector<std::string>& 
   whole.plugin_path = plugin_path;
   std::string text, section;
   for (const schema_key& key : schema()) {
-    if (key.section() == "report") continue;
     const json value = read(key, whole, c);
     if (key.section() != section) {
       section = key.section();

@@ -75,8 +75,7 @@ std::vector<std::string> section_names() {
   std::vector<std::string> names;
   for (const schema_key& key : schema())
     if (std::find(names.begin(), names.end(), key.section()) == names.end()) names.push_back(key.section());
-  const auto before = names.insert(std::find(names.begin(), names.end(), "report"), "sweep");
-  names.insert(before + 1, "claim");
+  names.insert(names.end(), {"sweep", "claim", "report"});
   return names;
 }
 

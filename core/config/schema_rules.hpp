@@ -25,7 +25,8 @@ std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json
 // Returns the kind of plugin_sections whose section has this name (name_of()); std::nullopt for other sections.
 std::optional<kind> find_plugin_section(std::string_view name);
 
-// Returns the names of all tables that a file may have at the top: the sections of schema(), "sweep" and "claim".
+// Returns the names of all tables that a file may have at the top: the sections of schema(), "sweep", "claim" and
+// "report".
 std::vector<std::string> section_names();
 
 } // namespace regatta

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.hpp"
 #include "config/load.hpp"
+#include "config/reports.hpp"
 #include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
 
@@ -49,7 +50,8 @@ std::string schema_text() {
   at_least = 0.9                              bounds of left / right: at_least, at_most or both
   across = ["synchrony"]                      parts of the fingerprint in which both may differ
   text = "servers cost at most 10 %"          words of your own, for tables
-)";
+
+)" + reports_text();
 }
 
 } // namespace regatta

@@ -83,6 +83,8 @@ public:
         take_sweeps(node);
       else if (name == "claim")
         all_.claims = node;
+      else if (name == "report")
+        all_.report = node;
       else
         take(extended("", name), node, setting::layer::file, {});
     }
@@ -157,7 +159,29 @@ private:
     const auto& [path, value] = *parsed;
     if (split(path, '.')[0] == "sweep")
       return wrong_.add({"--set", {}}, path, "a sweep is given by --sweep PATH=VALUE,VALUE,...");
+    if (split(path, '.')[0] == "report") return set_report(path, value.node);
     take(path, value.node, setting::layer::set, "--set");
+  }
+
+  // Replaces a key of the file's only [report]; makes that table if there is none.
+  void set_report(const std::string& path, toml_node value) {
+    const std::string name = path.substr(std::min(path.size(), std::string("report.").size()));
+    if (all_.report && all_.report->is == toml_node::kind::array && all_.report->items.size() == 1)
+      all_.report = toml_node(all_.report->items[0]);
+    if (name.empty() || (all_.report && all_.report->is != toml_node::kind::table))
+      return wrong_.add({"--set", {}}, path,
+                        "expected report.KEY=VALUE, and a file with one [report]; `regatta report RESULT --report "
+                        "FILE.toml` shows the tables of another file");
+    forget_positions(value);
+    if (!all_.report) all_.report.emplace().is = toml_node::kind::table;
+    std::erase_if(all_.report->members, [&](const toml_member& m) { return m.name == name; });
+    all_.report->members.push_back({name, std::move(value)});
+  }
+
+  static void forget_positions(toml_node& node) {
+    node.key = node.at = {};
+    for (toml_node& item : node.items) forget_positions(item);
+    for (toml_member& member : node.members) forget_positions(member.node);
   }
 
   void take_sweep_option(const std::string& text) {
@@ -265,6 +289,10 @@ private:
   }
 
   bool check_swept(const swept_key& key) {
+    if (key.path.starts_with("report.")) {
+      wrong_.add(key.from, key.path, "cannot be swept");
+      return false;
+    }
     const auto name = find_name(key.path, key.from, components_, wrong_);
     if (!name) return false;
     all_.spoiled.insert(key.path); // until all its values fit

@@ -55,6 +55,7 @@ struct settings {
   std::set<std::string> spoiled;            // paths with an invalid value or sweep, which is left out above
   std::optional<toml_node> claims;          // the value of `claim`, for read_claims()
   bool from_options = false;                // whether --set or --sweep was given
+  std::optional<toml_node> report;          // of file and --set, for parse_reports()
 };
 
 // [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to

@@ -113,6 +113,7 @@ std::string whole_toml(const std::filesystem::path& file, const overrides& o, co
   if (!loaded.plugin_path.empty()) put(root, "experiment.plugin_path", list_node(loaded.plugin_path));
   if (!all.values.contains("experiment.name")) put(root, "experiment.name", scalar_node(loaded.name));
   if (!all.axes.empty()) root.members.push_back({"sweep", sweep_node(all, start)});
+  if (all.report) root.members.push_back({"report", *all.report});
   if (!loaded.claims.empty()) root.members.push_back({"claim", claim_node(loaded.claims, start)});
   return toml_text(root);
 }

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 // Keys that apply to the whole experiment are not part of a case.
 bool of_case(const schema_key& key) {
-  return key.section() != "report" && key.path() != "experiment.plugin_path";
+  return key.path() != "experiment.plugin_path";
 }
 
 } // namespace

@@ -148,12 +148,6 @@ struct case_config {
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 
-// The extra table of [report]: the keys whose values head its rows and columns, and the figure
-// (config/report_values.hpp) or key in its cells. All empty: no extra table.
-struct report_config {
-  std::string rows, columns, value;
-};
-
 struct experiment {
   std::string name;
   std::string file;                     // path as the user gave it
@@ -161,7 +155,8 @@ struct experiment {
   std::vector<case_config> cases;       // at least one; the first swept key varies slowest
   std::vector<std::string> swept;       // swept keys: "train.batch"
   std::vector<std::string> notices;     // "FILE:LINE:COL: notice: KEY has no effect ..."
-  report_config report;
+  // The tables of [report], as parse_reports() returns them.
+  nlohmann::json reports = nlohmann::json::array();
   nlohmann::json claims = nlohmann::json::array(); // of [[claim]]: config/claims.hpp
 };
 

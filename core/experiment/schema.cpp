@@ -241,12 +241,6 @@ std::vector<schema_key> make_schema() {
           .one_of(timeouts)
           .range(1e8, 1e15)
           .unit(RG_UNIT_NANOSECONDS),
-
-      KEY("report.rows", e.report.rows, "the key whose values head the rows of an extra table").fixed(),
-      KEY("report.columns", e.report.columns, "the key whose values head its columns").fixed(),
-      KEY("report.value", e.report.value,
-          "the figure in its cells, e.g. samples_per_second: a path in an entry of result.json")
-          .fixed(),
   };
 }
 #undef POINT

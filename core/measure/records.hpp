@@ -3,7 +3,7 @@
 // The records of a campaign: which runs have ended, and what their ranks measured. Its results depend only on them
 // (results/campaign_records.hpp). Each record has a "kind":
 //
-//   campaign   the first record: {"context"}
+//   campaign   the first record: {"context"}; again if a resumed campaign has another [report]: the last one counts
 //   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
 //              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0, "round",
 //              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. Runs are compared with

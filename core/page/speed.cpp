@@ -221,6 +221,7 @@ void write_pivots(writer& w, const json& result) {
         to.cells.push_back({pivot.table.rows[row].cells[c], pivot.values[row][c], ""});
     }
     w.raw(markup_of(table));
+    for (const std::string& note : pivot.notes) w.paragraph(note);
   }
 }
 

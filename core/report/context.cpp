@@ -64,8 +64,7 @@ json given_of(const experiment& e) {
   json given = json::object();
   const case_config defaults;
   for (const schema_key& key : schema()) {
-    if (key.section() == "report" || key.leaf() == "plugin" || key.leaf() == "plugin_path" || key.leaf() == "name")
-      continue;
+    if (key.leaf() == "plugin" || key.leaf() == "plugin_path" || key.leaf() == "name") continue;
     const json value = read(key, {}, e.cases.at(0));
     if (value == read(key, {}, defaults)) continue;
     const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number(); // measure.timeout is text
@@ -76,6 +75,13 @@ json given_of(const experiment& e) {
       for (const auto& [name, value] : choice_of(c, s).given)
         given[std::string(name_of(s))][choice_of(c, s).id].emplace(name, value);
   return given;
+}
+
+// Returns the experiment without [report], which decides only how its results are shown.
+json measured_in(const json& context) {
+  json experiment = context.value("experiment", json());
+  if (experiment.is_object()) experiment.erase("report");
+  return experiment;
 }
 
 // Returns for example "model mlp" -> SHA-256 of its file.
@@ -140,7 +146,7 @@ json resolved_experiment(const experiment& e) {
   resolved.erase("swept");
   resolved["experiment"]["file"] = e.file;
   resolved["sweep"] = sweep_of(e);
-  resolved["report"] = {{"rows", e.report.rows}, {"columns", e.report.columns}, {"value", e.report.value}};
+  resolved["report"] = e.reports;
   return resolved;
 }
 
@@ -165,7 +171,7 @@ json make_context(const std::string& command, const experiment& e, json hosts, j
 }
 
 std::string resume_conflict(const json& before, const json& now) {
-  if (before.value("experiment", json()) != now.value("experiment", json())) return "the experiment differs";
+  if (measured_in(before) != measured_in(now)) return "the experiment differs";
   for (const char* member : {"regatta", "git", "build"})
     if (before.value(member, json()) != now.value(member, json())) return "regatta was rebuilt from other sources";
   json shape = now;

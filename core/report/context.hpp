@@ -14,8 +14,8 @@
 namespace regatta {
 
 // Returns the experiment as one object: the sections of its first case, with a plugin's parameters under "parameters"
-// beside its name; "sweep", an array of {key, values} in the order of the sweep; and "report". Requires at least one
-// case.
+// beside its name; "sweep", an array of {key, values} in the order of the sweep; and "report", an array with the
+// tables of [report]. Requires at least one case.
 nlohmann::json resolved_experiment(const experiment& e);
 
 // Returns the context of a result that begins now: version, git state and build type of this program (null if the build
@@ -29,8 +29,8 @@ nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nl
                             const std::vector<std::string>& warnings);
 
 // Returns why a campaign that began under the context `before` cannot be resumed under `now`; empty: it can.
-// Experiment, program, plugin binaries, data and hosts (name, CPU model, cores) must be the same, and `before` must
-// have all members of `now`; the text names the first that differs. `before` may be any JSON object; `now` is from
+// Experiment (but for [report]), program, plugin binaries, data and hosts (name, CPU model, cores) must be the same, and
+// `before` must have all members of `now`; the text names the first that differs. `before` may be any JSON object; `now` is from
 // make_context(), with "data".
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CSV with the quoting of RFC 4180, and lines that end in a newline alone. One row per case; the headers are the paths
-// of the entry's members. An array is one cell of JSON, so that the number of columns does not depend on the number of
-// ranks or steps.
+// CSV with the quoting of RFC 4180, and lines that end in a newline alone. One row per element; the headers are the
+// paths of its members, first those of the case's settings, then the number of the repeat. An array is one cell of JSON,
+// so that the number of columns does not depend on the number of ranks or steps.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -23,6 +23,7 @@ using flat_row = std::map<std::string, json>;
 
 std::size_t place_of(const std::string& path) {
   const std::string top = path.substr(0, path.find('.'));
+  if (top == "repeat") return 0; // beside "case", and behind it by name
   return static_cast<std::size_t>(std::find(std::begin(entry_members), std::end(entry_members), top) - entry_members);
 }
 

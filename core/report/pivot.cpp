@@ -2,6 +2,7 @@
 #include "report/pivot.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,7 @@
 
 #include "base/text.hpp"
 #include "report/fields.hpp"
-#include "report/quantity.hpp"
-#include "report/render.hpp"
-#include "report/result_checks.hpp"
+#include "report/pivot_figures.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta {
@@ -20,113 +19,155 @@ namespace {
 
 using nlohmann::json;
 
-struct axes {
-  std::string rows, columns, value;
-};
-
-// Appends a text unless it is there, so that texts keep the order of the sweep.
-void add_new(std::vector<std::string>& to, const std::string& text) {
-  if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
-}
-
-// Returns whether the axis shows the same values as the key, as "workers" does for "cluster.workers".
-bool shows(const json& result, const std::string& axis, const std::string& key) {
-  const json& entries = result.at("results");
-  return axis == key || std::all_of(entries.begin(), entries.end(), [&](const json& entry) {
-           return field(result, entry, axis) == field(result, entry, key);
-         });
-}
-
-// Returns the swept keys that neither axis shows: "batch 64, transport tcp".
-std::string rest_of(const json& result, const json& entry, const axes& a, const std::vector<std::string>& keys) {
+// Returns the swept keys that the table does not show: "batch 64, transport tcp".
+std::string rest_of(const json& result, const json& entry, const report_request& r,
+                    const std::vector<std::string>& keys) {
   std::string text;
-  for (const std::string& key : keys) {
-    if (shows(result, a.rows, key) || shows(result, a.columns, key)) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", short_name(key), plain_text(field(result, entry, key)));
-  }
+  for (const std::string& key : keys)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", r.name_of(key),
+                        r.label_of(plain_text(field(result, entry, key))));
   return text;
 }
 
-// The content of a cell and its position.
-struct figure {
-  std::string row, column;
-  json value;
-  quantity is;
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == 0;
+}
+
+// Returns the texts of the columns: those of the cases, then those that only published rows have; by size if all are
+// numbers.
+std::vector<std::string> columns_of(const std::vector<placed_case>& cases, const report_request& r) {
+  std::vector<std::string> columns;
+  for (const placed_case& c : cases) add_new(columns, c.column);
+  const std::size_t own = columns.size();
+  for (const published_row& row : r.context)
+    for (const auto& [column, value] : row.values.items()) add_new(columns, column);
+  if (columns.size() > own && std::all_of(columns.begin(), columns.end(), is_number))
+    std::stable_sort(columns.begin(), columns.end(), [](const std::string& a, const std::string& b) {
+      return std::strtod(a.c_str(), nullptr) < std::strtod(b.c_str(), nullptr);
+    });
+  return columns;
+}
+
+// Makes the table of some cases.
+class pivot_maker {
+public:
+  pivot_maker(const report_request& r, std::vector<placed_case> cases)
+      : r_(r), cases_(std::move(cases)), texts_(cell_texts(cases_, r)), column_names_(columns_of(cases_, r)) {
+    for (const placed_case& c : cases_) {
+      add_new(row_names_, c.row);
+      add_new(items_, c.item);
+    }
+    for (std::size_t f = 0; f < r.cell.figures.size(); ++f)
+      if (place_of_units(cases_, f) == unit_place::row) with_unit_.push_back(f);
+  }
+
+  pivot_table make(std::string title) {
+    table_.title = std::move(title);
+    text_table& table = table_.table;
+    table.columns.push_back({r_.name_of(r_.rows) + " \\ " + r_.name_of(r_.columns)});
+    if (!with_unit_.empty()) table.columns.push_back({"unit"});
+    table.keys = table.columns.size();
+    for (const std::string& name : column_names_) table.columns.push_back({r_.label_of(name), true});
+    for (const std::string& row : row_names_) add_row(row);
+    table_.own_rows = table.rows.size();
+    std::vector<std::string> sources;
+    for (const published_row& row : r_.context) {
+      add_new(sources, row.source);
+      add_published(row, static_cast<std::size_t>(std::ranges::find(sources, row.source) - sources.begin()) + 1);
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      table_.notes.push_back(fmt::format("[{}] published by others, not measured here: {}", i + 1, sources[i]));
+    return std::move(table_);
+  }
+
+private:
+  table_row& begin_row(const std::string& name) {
+    table_row& line = table_.table.rows.emplace_back();
+    line.cells.push_back(name);
+    table_.values.emplace_back(table_.table.keys);
+    return line;
+  }
+
+  void add_row(const std::string& row) {
+    table_row& line = begin_row(r_.label_of(row));
+    std::vector<std::string> units;
+    for (const std::size_t f : with_unit_)
+      for (const std::string& unit : units_of(cases_, f, &row)) units.push_back(unit);
+    if (!with_unit_.empty()) line.cells.push_back(units.empty() ? "-" : join(units));
+    for (const std::string& column : column_names_) add_cell(line, row, column);
+  }
+
+  void add_cell(table_row& line, const std::string& row, const std::string& column) {
+    std::vector<std::string> texts(items_.size(), "-"); // by item of the list
+    json value;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      if (cases_[i].row != row || cases_[i].column != column) continue;
+      texts[static_cast<std::size_t>(std::ranges::find(items_, cases_[i].item) - items_.begin())] = texts_[i];
+      value = cases_[i].values[0];
+    }
+    const bool known = std::ranges::any_of(texts, [](const std::string& text) { return text != "-"; });
+    line.cells.push_back(known ? join(texts, "/") : "-");
+    const bool one_number = cases_[0].values.size() == 1 && items_.size() == 1 && value.is_number();
+    table_.values.back().push_back(one_number ? value : json());
+  }
+
+  void add_published(const published_row& row, std::size_t source) {
+    table_row& line = begin_row(fmt::format("{} [{}]", one_line(row.name), source));
+    if (!with_unit_.empty()) line.cells.emplace_back("-");
+    for (const std::string& column : column_names_) line.cells.push_back(published_text(r_, row, column));
+    table_.values.back().resize(table_.table.columns.size());
+  }
+
+  const report_request& r_;
+  std::vector<placed_case> cases_;
+  std::vector<std::string> texts_; // cell of each case
+  std::vector<std::string> column_names_, row_names_, items_;
+  std::vector<std::size_t> with_unit_; // figures whose units stand in a column
+  pivot_table table_;
 };
 
-std::vector<figure> figures_of(const json& result, const std::vector<const json*>& entries, const axes& a) {
-  std::vector<figure> figures;
-  for (const json* entry : entries)
-    figures.push_back({plain_text(field(result, *entry, a.rows)), plain_text(field(result, *entry, a.columns)),
-                       has_figures(*entry) ? field(result, *entry, a.value) : json(), quantity_of(*entry, a.value)});
-  return figures;
+bool has_reference(const json& result, const report_request& r) {
+  return std::ranges::any_of(result.at("results"), [&](const json& entry) {
+    bool alike = has_figures(entry);
+    for (const auto& [key, value] : r.ratio_to.items()) alike = alike && field(result, entry, key) == value;
+    return alike;
+  });
 }
 
-// Returns the distinct units of the values: of all, or of one row.
-std::vector<std::string> units_of(const std::vector<figure>& figures, const std::string* row = nullptr) {
-  std::vector<std::string> units;
-  for (const figure& f : figures)
-    if (!f.value.is_null() && (!row || f.row == *row)) add_new(units, f.is.unit);
-  return units;
-}
-
-// Position of the units: in the title if all values have one unit; in a column if each row has one; else in each cell.
-enum class unit_place { title, row, cell };
-
-unit_place place_of_units(const std::vector<figure>& figures) {
-  if (units_of(figures).size() <= 1) return unit_place::title;
-  const bool one_a_row = std::all_of(figures.begin(), figures.end(),
-                                     [&](const figure& f) { return units_of(figures, &f.row).size() <= 1; });
-  return one_a_row ? unit_place::row : unit_place::cell;
-}
-
-// Returns for example "throughput [images/s, global]".
-std::string title_of(const std::vector<figure>& figures, const std::string& path) {
-  std::vector<std::string> says;
-  if (const auto units = units_of(figures); units.size() == 1 && !units[0].empty()) says.push_back(units[0]);
-  std::vector<std::string> scopes;
-  for (const figure& f : figures) add_new(scopes, f.is.scope);
-  says.push_back(join(scopes, " or "));
-  return path + " [" + join(says) + "]";
-}
-
-pivot_table table_of(const std::vector<figure>& figures, const axes& a, std::string title) {
-  const unit_place units = place_of_units(figures);
-  std::vector<std::string> row_names, column_names;
-  std::vector<json> values;
-  for (const figure& f : figures) {
-    add_new(row_names, f.row);
-    add_new(column_names, f.column);
-    values.push_back(f.value);
+std::vector<pivot_table> tables_of(const json& result, const report_request& r) {
+  std::vector<const json*> entries;
+  for (const json& entry : result.at("results")) {
+    bool shown = true;
+    for (const auto& [key, value] : r.where.items()) shown = shown && field(result, entry, key) == value;
+    if (shown) entries.push_back(&entry);
   }
-  const std::vector<std::string> texts = aligned_numbers(values);
-  pivot_table pivot{std::move(title), {}, {}};
-  text_table& table = pivot.table;
-  table.columns.push_back({short_name(a.rows) + " \\ " + short_name(a.columns)});
-  if (units == unit_place::row) table.columns.push_back({"unit"});
-  table.keys = table.columns.size();
-  for (const std::string& name : column_names) table.columns.push_back({name, true});
-  for (const std::string& row : row_names) {
-    table_row& line = table.rows.emplace_back();
-    line.cells.push_back(row);
-    pivot.values.emplace_back(table.keys); // names
-    if (units == unit_place::row) {
-      const auto of_row = units_of(figures, &row);
-      line.cells.push_back(of_row.empty() ? "-" : of_row[0]);
-    }
-    for (const std::string& column : column_names) {
-      std::string cell = "-";
-      json value;
-      for (std::size_t i = 0; i < figures.size(); ++i)
-        if (figures[i].row == row && figures[i].column == column) {
-          cell = texts[i] + (units == unit_place::cell && !values[i].is_null() ? " " + figures[i].is.unit : "");
-          value = values[i].is_number() ? values[i] : json();
-        }
-      line.cells.push_back(cell);
-      pivot.values.back().push_back(value);
-    }
+  const std::string title = r.title.empty() ? "" : r.title + ": ";
+  if (entries.empty() && !r.where.empty())
+    return {{r.title.empty() ? description_of({}, r) : r.title, {}, {}, 0, {"no case has " + r.text_of(r.where)}}};
+  std::vector<std::string> keys;
+  for (const std::string& key : swept_keys(result))
+    if (!determines(result, r.rows, key) && !determines(result, r.columns, key) &&
+        !(!r.list.empty() && determines(result, r.list, key)) && !r.where.contains(key))
+      keys.push_back(key);
+  const std::vector<std::string> fixed_keys = fixed_keys_of(result, r);
+  std::vector<std::string> rests;
+  for (const json* entry : entries) add_new(rests, rest_of(result, *entry, r, keys));
+  std::vector<pivot_table> tables;
+  for (const std::string& rest : rests) {
+    std::vector<placed_case> cases;
+    for (const json* entry : entries)
+      if (rest_of(result, *entry, r, keys) == rest) cases.push_back(place_case(result, *entry, r, fixed_keys));
+    std::vector<std::string> alike{r.text_of(r.where), rest};
+    std::erase(alike, "");
+    const std::string described = title + description_of(cases, r) + (title.empty() ? ": " : "; ") + join(alike);
+    tables.push_back(
+        pivot_maker(r, std::move(cases)).make(alike.empty() ? described.substr(0, described.size() - 2) : described));
+    if (!r.ratio_to.empty() && !has_reference(result, r))
+      tables.back().notes.push_back("no ratios: no case has " + r.text_of(r.ratio_to));
   }
-  return pivot;
+  return tables;
 }
 
 // Divides the columns into as many blocks, one below the other, as the width requires; each repeats the names of the
@@ -146,21 +187,9 @@ std::string draw_in_blocks(const text_table& table, std::size_t width) {
 } // namespace
 
 std::vector<pivot_table> pivot_tables(const json& result) {
-  const json experiment = result.at("context").value("experiment", json::object());
-  const json asked = experiment.value("report", json::object());
-  const axes a{asked.value("rows", ""), asked.value("columns", ""), asked.value("value", "")};
-  if (a.rows.empty() || a.columns.empty() || a.value.empty()) return {};
-  const std::vector<std::string> keys = swept_keys(result);
-  std::vector<std::string> rests;
-  for (const json& entry : result.at("results")) add_new(rests, rest_of(result, entry, a, keys));
   std::vector<pivot_table> tables;
-  for (const std::string& rest : rests) {
-    std::vector<const json*> entries;
-    for (const json& entry : result.at("results"))
-      if (rest_of(result, entry, a, keys) == rest) entries.push_back(&entry);
-    const std::vector<figure> figures = figures_of(result, entries, a);
-    tables.push_back(table_of(figures, a, title_of(figures, a.value) + (rest.empty() ? "" : ": " + rest)));
-  }
+  for (const report_request& r : report_requests(result))
+    for (pivot_table& table : tables_of(result, r)) tables.push_back(std::move(table));
   return tables;
 }
 
@@ -168,8 +197,14 @@ std::string render_pivot(const json& result, bool markdown, std::size_t width) {
   std::string out;
   for (const pivot_table& pivot : pivot_tables(result)) {
     out += out.empty() ? "" : "\n";
-    out += markdown ? markdown_text(pivot.title) + "\n\n" + draw_markdown(pivot.table)
-                    : fill(pivot.title, width, 2) + draw_in_blocks(pivot.table, width);
+    if (markdown) {
+      out += markdown_text(pivot.title) + "\n";
+      if (!pivot.table.columns.empty()) out += "\n" + draw_markdown(pivot.table);
+      for (const std::string& note : pivot.notes) out += "\n" + markdown_text(note) + "\n";
+      continue;
+    }
+    out += fill(pivot.title, width, 2) + draw_in_blocks(pivot.table, width);
+    for (const std::string& note : pivot.notes) out += fill(note, width, 4);
   }
   return out;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/quantity.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "report/fields.hpp"
+#include "report/report_request.hpp"
 
 namespace regatta {
 namespace {
@@ -92,16 +96,22 @@ quantity quantity_of(const json& entry, const std::string& path) {
 }
 
 json with_report(json result) {
-  const json experiment = result.at("context").value("experiment", json::object());
-  const std::string path = experiment.value("report", json::object()).value("value", "");
-  if (path.empty()) return result;
+  std::vector<std::string> paths;
+  for (const report_request& r : report_requests(result))
+    for (const cell_figure& f : r.cell.figures)
+      if (std::ranges::find(paths, f.path) == paths.end()) paths.push_back(f.path);
+  if (paths.empty()) return result;
   const json& whole = result;
   for (json& entry : result["results"]) {
-    const quantity q = quantity_of(entry, path);
-    entry["report"] = {{"path", path},
-                       {"value", has_figures(entry) ? field(whole, entry, path) : json()},
-                       {"unit", q.unit.empty() ? json() : json(q.unit)},
-                       {"scope", q.scope}};
+    json figures = json::array();
+    for (const std::string& path : paths) {
+      const quantity q = quantity_of(entry, path);
+      figures.push_back({{"path", path},
+                         {"value", has_figures(entry) ? field(whole, entry, path) : json()},
+                         {"unit", q.unit.empty() ? json() : json(q.unit)},
+                         {"scope", q.scope}});
+    }
+    entry["report"] = std::move(figures);
   }
   return result;
 }

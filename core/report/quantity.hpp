@@ -18,9 +18,9 @@ struct quantity {
 // it. A unit that the entry states itself takes precedence, so cases of different models have different units.
 quantity quantity_of(const nlohmann::json& entry, const std::string& path);
 
-// Returns `result` with a member "report" in every entry: {"path", "value", "unit", "scope"} of the figure that
-// [report] names. "value" is null for an entry without figures; "unit" is null if it is unknown. Changes nothing if
-// [report] names no figure.
+// Returns `result` with a member "report" in every entry: an array of {"path", "value", "unit", "scope"} for each
+// figure that a [report] names. "value" is null for an entry without figures; "unit" is null if it is unknown. Changes
+// nothing if no [report] names a figure.
 nlohmann::json with_report(nlohmann::json result);
 
 } // namespace regatta

@@ -9,6 +9,8 @@
 #include "report/cases_table.hpp"
 #include "report/claims_table.hpp"
 #include "report/heading.hpp"
+#include "report/latex.hpp"
+#include "report/pivot.hpp"
 #include "report/quantity.hpp"
 #include "report/result_checks.hpp"
 #include "report/text_table.hpp"
@@ -72,6 +74,24 @@ std::string markdown(const json& result, const render_options& options) {
   return out;
 }
 
+std::string latex(const json& result, const render_options& options) {
+  const cases_table cases = table_of_cases(result, most_lost_parts);
+  std::string out = "% \\usepackage{booktabs} is needed.\n";
+  const auto add_comment = [&](const std::string& text) { out += "% " + one_line(text) + "\n"; };
+  std::vector<std::string> heading;
+  for (const auto& line : heading_of(result, cases.constant)) heading.push_back(join(line, "; "));
+  for (const std::string& line : heading) add_comment(line);
+  for (const std::string& warning : warnings_of(result)) add_comment(labelled(warning));
+  for (const std::string& what : check_results(result.at("results"))) add_comment("wrong: " + what);
+  if (!options.path.empty()) add_comment(options.path);
+  if (!cases.table.rows.empty())
+    out += "\n" + draw_latex(cases.table, heading.empty() ? "" : heading.front(), cases.table.rows.size(),
+                             check_results(result.at("results")));
+  for (const pivot_table& pivot : pivot_tables(result))
+    if (!pivot.table.columns.empty()) out += "\n" + draw_latex(pivot.table, pivot.title, pivot.own_rows, pivot.notes);
+  return out;
+}
+
 } // namespace
 
 std::optional<format> format_named(std::string_view name) {
@@ -82,11 +102,16 @@ std::optional<format> format_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<format> result_format_named(std::string_view name) {
+  return name == "latex" ? format::latex : format_named(name);
+}
+
 std::string render(const json& result, format f, const render_options& options) {
   switch (f) {
   case format::console: return console(result, options);
   case format::markdown: return markdown(result, options);
-  case format::csv: return render_csv(with_report(result));
+  case format::csv: return render_csv(repeat_rows(result));
+  case format::latex: return latex(result, options);
   case format::json: break;
   }
   return document_text(with_report(result));

@@ -13,25 +13,31 @@
 
 namespace regatta {
 
-enum class format { console, markdown, csv, json };
+enum class format { console, markdown, csv, json, latex };
 // Takes "console", "markdown", "csv", "json"; std::nullopt for other names.
 std::optional<format> format_named(std::string_view name);
+// Takes "latex" too.
+std::optional<format> result_format_named(std::string_view name);
 
 struct render_options {
   std::size_t width = 0; // columns of the terminal, for format::console; 0: unlimited
   std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline. CSV and JSON also contain the value of the key report.value
-// (with_report()). Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw
-// nlohmann::json::exception.
+// Returns the whole document, ending in a newline: CSV as render_csv(repeat_rows()), JSON as with_report(). LaTeX has
+// the table of all cases and those of [report], each with a caption, for the package booktabs. Bytes that are not UTF-8
+// are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.
-std::string render_csv(const nlohmann::json& result); // one row per case, JSON paths as headers
-// Returns a table with a title for each combination of the swept values that are neither [report]'s rows nor its
-// columns; the cells are [report]'s value. Divides a table into blocks of columns if it is wider than `width` (0:
-// never). Empty if [report] lacks rows, columns or value.
+// Returns a row for each element of "results", with the paths of its members as headers.
+std::string render_csv(const nlohmann::json& result);
+// Returns {"results": rows} for render_csv(): a row for each repeat of a case, and one for a case without repeats. A row
+// has the members of the case's entry, without curves and single steps; "repeat", its number from 1; and as "run" the
+// figures of this repeat, with those that compare it with its own baseline. Null: a case without repeats.
+nlohmann::json repeat_rows(const nlohmann::json& result);
+// Returns pivot_tables() (pivot.hpp) as text. A table that is wider than `width` (0: any) is divided into blocks of
+// columns. Empty if [report] asks for no table.
 std::string render_pivot(const nlohmann::json& result, bool markdown, std::size_t width = 0);
 
 } // namespace regatta

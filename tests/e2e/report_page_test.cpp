@@ -59,7 +59,7 @@ TEST_CASE("a stored result is shown in every format, by name or by the ending of
   CHECK(program(s, "report r --format markdown").out.find("| allreduce |") != std::string::npos);
   CHECK(program(s, "report r/result.json -o x.csv").code == 0);
   const std::string csv = s.read("x.csv");
-  CHECK(std::count(csv.begin(), csv.end(), '\n') == 5); // headers and four cases
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 13); // headers, and three repeats of four cases
   CHECK(parsed(program(s, "report r --format json").out)["results"].size() == 4);
   const outcome page = program(s, "report r " + stored + "comm.json -o x.html --figures f");
   CHECK(page.code == 0);
@@ -91,6 +91,10 @@ TEST_CASE("what cannot be shown is refused with the reason") {
   lacking["results"][1]["efficiency"]["low"] = "none";
   s.write("lacking.json", lacking.dump());
   CHECK(program(s, "report lacking.json").err.find("lacking.json: expected a complete result") != std::string::npos);
+  json changed = parsed(read(stored + "example.json"));
+  changed["context"]["experiment"]["report"]["value"] = "{efficiency";
+  s.write("changed.json", changed.dump());
+  CHECK(program(s, "report changed.json").err.find("changed.json: [report]: expected a }") != std::string::npos);
   const std::string example = "report " + stored + "example.json ";
   CHECK(program(s, example + "-o x.pdf").code == 2);
   CHECK(program(s, example + "--format pdf").code == 2);

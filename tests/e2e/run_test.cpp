@@ -171,7 +171,7 @@ TEST_CASE("what cannot be is refused before anything starts") {
   refused("--set cluster.workers=2 --set transport.plugin=null", 2, "has no connections");
   refused("--set strategy.plugin=sync_ps --set cluster.servers=0", 2, "cluster.servers");
   refused("--set cluster.interface=nosuch0", 2, "nosuch0");
-  refused("--format yaml", 2, "console, markdown, csv or json");
+  refused("--format yaml", 2, "console, markdown, csv, json, latex or html");
   CHECK(program(s, "run nosuch.toml").code == 2);
   CHECK(program(s, "fly").code == 2);
   CHECK(program(s, "--help").code == 0);

@@ -241,30 +241,6 @@ TEST_CASE("what does not go together") {
         "f.toml:4:10: error: data.path: must be given with data.source = \"dataset\": a file or a folder");
 }
 
-TEST_CASE("a report that no table can be made of") {
-  const auto report = [](const std::string& rows, const std::string& columns, const std::string& value) {
-    return after_model("[report]\nrows = \"" + rows + "\"\ncolumns = \"" + columns + "\"\nvalue = \"" + value + "\"\n");
-  };
-  CHECK(report("train.bacth", "strategy.plugin", "efficiency") ==
-        "f.toml:4:8: error: report.rows: expected a key such as \"train.batch\", got \"train.bacth\"");
-  CHECK(report("train.batch", "model.depth", "efficiency") ==
-        "f.toml:5:11: error: report.columns: expected a key such as \"train.batch\", got \"model.depth\"");
-  CHECK(
-      report("train.batch", "strategy.plugin", "eficiency") ==
-      "f.toml:6:9: error: report.value: expected a figure that a result has, such as \"samples_per_second\", or a key "
-      "such as \"train.batch\", got \"eficiency\", did you mean \"efficiency\"?");
-  CHECK(report("train.batch", "strategy.plugin", "time") != "");
-  CHECK(
-      after_model("[report]\ncolumns = \"train.batch\"\n") ==
-      "f.toml:4:11: error: report.columns: expected report.rows and report.value beside it: a table has rows, columns "
-      "and a value");
-  for (const char* value : {"efficiency", "lost.wait", "step_seconds.p99", "strategy.staleness.mean", "cluster.workers",
-                            "model.dropout", "strategy.geo_ps.k"}) {
-    CAPTURE(value);
-    CHECK(report("model.hidden", "strategy.plugin", value) == "");
-  }
-}
-
 TEST_CASE("bounds that are not allowed themselves") {
   CHECK(after_model("[optimizer]\nplugin = \"adam\"\nbeta1 = 1\nbeta2 = 1.0\nepsilon = 0\n") ==
         "f.toml:5:9: error: optimizer.beta1: expected a number from 0 to below 1, got 1\n"

@@ -42,10 +42,24 @@ spin = "20us"
 [[sweep.zip]]
 "cluster.workers" = [1, 2]
 "cluster.servers" = [2, 1]
-[report]
+[[report]]
+title = "scaling"
 rows = "train.batch"
 columns = "cluster.workers"
-value = "efficiency"
+list = "train.precision"
+value = "{efficiency:.1%} {speedup:x}"
+ratio_to = { cluster.workers = 1 }
+where = { "train.batch" = 32 }
+labels = { efficiency = "E" }
+[[report.context]]
+row = "theirs"
+source = "a paper"
+ratio = true
+values = { 1 = 228, 2 = ["427", 1.9] }
+[[report]]
+rows = "train.batch"
+columns = "cluster.workers"
+value = ["efficiency", "loss.last"]
 )";
 
 // Throws nothing but failure, with a message.

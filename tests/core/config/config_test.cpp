@@ -432,12 +432,12 @@ TEST_CASE("a plugin's file that cannot be chosen") {
   CHECK(code == exit_code::plugin);
 }
 
-TEST_CASE("the report names keys") {
+TEST_CASE("a report names keys and figures") {
   const experiment e =
       load(mlp + "[report]\nrows = \"strategy.plugin\"\ncolumns = \"train.batch\"\nvalue = \"samples_per_second\"\n");
-  CHECK(e.report.rows == "strategy.plugin");
-  CHECK(e.report.columns == "train.batch");
-  CHECK(e.report.value == "samples_per_second");
+  CHECK(e.reports ==
+        json::array({{{"rows", "strategy.plugin"}, {"columns", "train.batch"}, {"value", "samples_per_second"}}}));
+  CHECK(load(mlp).reports == json::array());
 }
 
 TEST_CASE("the experiment's name, if not given, is the file's") {
@@ -457,4 +457,6 @@ TEST_CASE("the schema documents itself, and its defaults are allowed") {
   }
   CHECK(text.find("an integer from 1 to 1048576; default 32") != std::string::npos);
   CHECK(text.find("default 0ns") != std::string::npos);
+  for (const char* key : {"title", "rows", "columns", "value", "list", "ratio_to", "where", "labels", "row", "source"})
+    CHECK(text.find(std::string("\n  ") + key + " ") != std::string::npos);
 }

@@ -614,6 +614,7 @@ TEST_CASE(
   CHECK(conflict("/date", "2026-01-02T00:00:00Z") == "");
   CHECK(conflict("/hosts/0/memory_bytes", 1) == ""); // free memory may differ
   CHECK(conflict("/experiment/train/batch", 33) == "the experiment differs");
+  CHECK(conflict("/experiment/report", json::array({{{"rows", "train.batch"}}})) == ""); // only shows the results
   CHECK(conflict("/git", "def") == "regatta was rebuilt from other sources");
   CHECK(conflict("/build", "Debug") == "regatta was rebuilt from other sources");
   CHECK(conflict("/plugins/0/sha256", "13") == "model mlp has another binary");
