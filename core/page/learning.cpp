@@ -109,7 +109,42 @@ std::optional<sample> reached(const std::vector<sample>& samples, const std::str
   return std::nullopt;
 }
 
+// Shows what the entries have of the time to a target: "target", "steps_to_target" and "seconds_to_target".
+void write_stored_targets(writer& w, const result_view& r) {
+  page_table table = r.table_of_cases();
+  const auto add = [&](const page_column& column, std::string (*text)(double)) {
+    table.columns.push_back(column);
+    for (std::size_t i = 0; i < r.size(); ++i)
+      table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), column.path), text));
+  };
+  const auto count = [](double n) { return plain_text(json(n)); };
+  table.columns.push_back({"target", "", "", false});
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const json target = r.entry(i).value("target", json());
+    table.rows[i].cells.push_back({target.is_object()
+                                       ? fmt::format("{} {} {}", plain_text(target.value("metric", json())),
+                                                     target.value("side", json()) == "at_most" ? "≤" : "≥",
+                                                     plain_text(target.value("value", json())))
+                                       : "-",
+                                   nullptr, ""});
+  }
+  add({"reached", "target.reached", "by so many repeats", true}, count);
+  add({"repeats", "seconds_to_target.n", "", true}, count);
+  add({"steps", "steps_to_target.median", "median of the repeats", true}, count);
+  add({"time", "seconds_to_target.median", "from the begin of the timed region, without evaluations", true},
+      human_seconds);
+  add({"from", "seconds_to_target.low", "interval of the median", true}, human_seconds);
+  add({"to", "seconds_to_target.high", "interval of the median", true}, human_seconds);
+  add({"evaluation", "evaluation_seconds", "time of the evaluations, which counts nowhere else", true}, human_seconds);
+  remove_empty_columns(table);
+  w.subheading("Time to the target");
+  w.table(table);
+}
+
 void write_targets(writer& w, const result_view& r) {
+  if (std::any_of(r.measured().begin(), r.measured().end(),
+                  [&](std::size_t i) { return r.entry(i).value("target", json()).is_object(); }))
+    return write_stored_targets(w, r);
   const auto target = number_at(r.document().at("context").value("experiment", json::object()), "measure.target");
   if (!target || *target == 0) return;
   page_table table = r.table_of_cases();
@@ -124,7 +159,21 @@ void write_targets(writer& w, const result_view& r) {
     table.rows[i].cells.push_back({hit && hit->seconds ? human_seconds(*hit->seconds) : "-", nullptr, ""});
   }
   w.subheading(fmt::format("Time to a {} of {}", metric, plain_text(json(*target))));
-  w.raw(markup_of(table));
+  w.table(table);
+}
+
+void write_ends(writer& w, const result_view& r) {
+  page_table table = r.table_of_cases();
+  const auto add = [&](const std::string& header, const std::string& path, const std::string& tip) {
+    table.columns.push_back({header, path, tip, true});
+    for (std::size_t i = 0; i < r.size(); ++i)
+      table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), path), loss_text));
+  };
+  add("first loss", "loss.first", "of the first step of the warm-up");
+  add("last loss", "loss.last", "of the last step");
+  add("metric", "metric.value", "after the last step");
+  remove_empty_columns(table);
+  w.table(table);
 }
 
 } // namespace
@@ -139,6 +188,7 @@ void write_learning(writer& w, const result_view& r) {
     if (const json m = r.entry(i).value("metric", json()); m.is_object())
       metric = plain_text(m.value("name", json("metric")));
   if (!metric.empty()) w.figures(curves(r, "metric", "Evaluation: " + metric, metric, r.shows_marks(), metrics_of), "");
+  if (r.shows_marks()) write_ends(w, r); // else the table of all cases has these
   write_targets(w, r);
 }
 

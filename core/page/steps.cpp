@@ -175,7 +175,7 @@ void write_steps(writer& w, const result_view& r) {
   for (std::size_t i = 0; i < r.size(); ++i)
     table.rows[i].cells.push_back({straggler_of(steps_by_rank(r.entry(i))), nullptr, ""});
   remove_empty_columns(table);
-  w.raw(markup_of(table));
+  w.table(table);
 }
 
 } // namespace regatta::page

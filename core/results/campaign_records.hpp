@@ -19,12 +19,6 @@
 
 namespace regatta {
 
-// The speed of the machine before a round: the rates of two CPUs together.
-struct machine_rates {
-  double fma = 0;  // multiply-adds, FLOP/s
-  double copy = 0; // copies, bytes/s
-};
-
 class campaign_records : public campaign_log {
 public:
   // The experiment must outlive this object and not change.

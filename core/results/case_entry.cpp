@@ -47,6 +47,14 @@ json step_entry(const std::vector<repeat_figures>& repeats) {
           {"p99", or_null(quantile(all, 0.99))}};
 }
 
+json machine_entry(const std::optional<machine_rates>& m) {
+  if (!m) return nullptr;
+  return {{"fma", m->fma},
+          {"copy", m->copy},
+          {"line_round_trip_seconds", or_null(m->line_round_trip_seconds)},
+          {"clock_hz", or_null(m->clock_hz)}};
+}
+
 json repeats_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   for (const repeat_figures& r : repeats)
@@ -54,6 +62,7 @@ json repeats_entry(const std::vector<repeat_figures>& repeats) {
                  {"baseline", r.baseline ? run_entry(*r.baseline) : json(nullptr)},
                  {"baseline_again", r.baseline_again ? run_entry(*r.baseline_again) : json(nullptr)},
                  {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)},
+                 {"machine", machine_entry(r.machine)},
                  {"disturbed", r.disturbed}});
   return j;
 }
@@ -250,6 +259,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
     entry["parameters"] = facts.model.parameters;
     entry["table_parameters"] = facts.model.table_parameters;
   }
+  if (facts.model.flops_per_sample > 0) entry["flops_per_sample"] = facts.model.flops_per_sample;
   return entry;
 }
 

@@ -66,6 +66,12 @@ void draw_axes(svg& d, const scale& x, const scale& y, double left, double top) 
   d.text(end, base + 29, x.title(), svg::anchor::end, "dim");
 }
 
+void draw_reference(svg& d, const chart_reference& r, const scale& y, double left) {
+  const double end = figure_width - right_margin, at = y.at(r.y);
+  d.line(left, at, end, at, "ref");
+  d.text(end, at - 4, r.text, svg::anchor::end, "row", r.attributes);
+}
+
 // Draws an interval as a vertical bar, with caps unless there are very many.
 void add_interval(course& errors, const std::pair<double, double>& interval, double x, const scale& y, bool caps) {
   const double low = y.at(interval.first), high = y.at(interval.second);
@@ -135,6 +141,7 @@ std::string csv_of(const line_chart& chart) {
       out += fmt::format("{},{},{},{},{}\n", csv_field(l.name), p.x, p.y,
                          p.interval ? fmt::format("{}", p.interval->first) : "",
                          p.interval ? fmt::format("{}", p.interval->second) : "");
+  for (const chart_reference& r : chart.references) out += fmt::format("{},,{},,\n", csv_field(r.text), r.y);
   return out;
 }
 
@@ -154,6 +161,7 @@ std::optional<figure> draw(const line_chart& chart) {
     }
   if (!xs.known() || !ys.known()) return std::nullopt;
   for (const double value : chart.also) ys.add(value);
+  for (const chart_reference& r : chart.references) ys.add(r.y);
   figure f{chart.name, chart.title, {}, figure_width, 0, csv_of(chart)};
   const std::vector<legend_entry> legend = legend_of(chart);
   const legend_key key = chart.markers ? legend_key::marked_line : legend_key::line;
@@ -165,6 +173,7 @@ std::optional<figure> draw(const line_chart& chart) {
   if (chart.lines.size() > colours) f.drawing.begin_group("thin");
   draw_lines(f.drawing, chart, x, y);
   if (chart.lines.size() > colours) f.drawing.end_group();
+  for (const chart_reference& r : chart.references) draw_reference(f.drawing, r, y, left);
   f.height = top + plot_height + bottom;
   return f;
 }
