@@ -73,7 +73,8 @@ std::optional<figure> distribution(const result_view& r) {
     auto ranks = steps_by_rank(r.entry(i));
     if (!each) ranks = {joined(ranks)};
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const std::string name = r.name_of(i) + (each ? fmt::format(", rank {}", rank) : "");
+      const std::string of_rank = each ? fmt::format("rank {}", rank) : "";
+      const std::string name = r.keys().empty() && each ? of_rank : r.name_of(i) + (each ? ", " + of_rank : "");
       auto b = box_of(ranks[rank], name);
       if (!b) continue;
       if (!each) b->tip.clear();
@@ -105,8 +106,7 @@ std::vector<std::optional<figure>> time_series(const result_view& r) {
   std::vector<std::optional<figure>> drawn;
   if (r.measured().size() <= most_panels) {
     for (const std::size_t i : r.measured()) {
-      line_chart chart{
-          fmt::format("run-{}", i), "The first repeat, step by step: " + r.name_of(i), x, y, {}, false, {}};
+      line_chart chart{fmt::format("run-{}", i), r.titled("The first repeat, step by step", i), x, y, {}, false, {}};
       for (std::size_t rank = 0; rank < most_lines; ++rank) {
         const auto points = thinned_points(run_of(r.entry(i), rank), most_points);
         if (points.empty()) break;

@@ -34,7 +34,7 @@ std::size_t colour_of(span_kind kind) {
 struct window {
   std::uint64_t step = 0, begin = UINT64_MAX, end = 0;
   bool has(const trace_event& e) const { return e.begin <= end && e.end >= begin; }
-  double seconds(std::uint64_t time) const { return 1e-9 * static_cast<double>(std::clamp(time, begin, end) - begin); }
+  double seconds(std::uint64_t time) const { return static_cast<double>(std::clamp(time, begin, end) - begin) / 1e9; }
 };
 
 bool is_step(const rank_trace& r, const trace_event& e) {
@@ -249,9 +249,9 @@ void write_timeline(writer& w, const result_view& r, const trace_source& traces)
     if (!step) continue;
     constexpr std::size_t many = 300, few = 60;
     step_chart chart(ranks, *step, r.shows_marks());
-    drawn.push_back(draw(chart.take(fmt::format("timeline-{}", i + 1),
-                                    fmt::format("Step {} of all ranks: {}", step->step, r.name_of(i)),
-                                    r.shows_marks() ? many : few)));
+    drawn.push_back(
+        draw(chart.take(fmt::format("timeline-{}", i + 1), r.titled(fmt::format("Step {} of all ranks", step->step), i),
+                        r.shows_marks() ? many : few)));
     add_path(paths, r.mark_name(i), ranks, step->step);
   }
   const bool any = std::any_of(drawn.begin(), drawn.end(), [](const auto& f) { return f.has_value(); });

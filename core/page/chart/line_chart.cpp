@@ -52,14 +52,8 @@ void draw_axes(svg& d, const scale& x, const scale& y, double left, double top) 
     grid += fmt::format("M{} {}H{}", coordinate(left), coordinate(y.at(t.value)), coordinate(end));
     d.text(left - 6, y.at(t.value) + 4, t.text, svg::anchor::end, "dim");
   }
-  double free = -1e9; // texts to the left of it would overlap
-  for (const tick& t : x.ticks()) {
-    axis_ticks += fmt::format("M{} {}v4", coordinate(x.at(t.value)), coordinate(base));
-    const double half = text_width(t.text) / 2, at = std::min(x.at(t.value), figure_width - half);
-    if (at - half < free) continue;
-    d.text(at, base + 15, t.text, svg::anchor::middle, "dim");
-    free = at + half + 6;
-  }
+  for (const tick& t : x.ticks()) axis_ticks += fmt::format("M{} {}v4", coordinate(x.at(t.value)), coordinate(base));
+  draw_tick_texts(d, x, base + 15);
   d.path(grid, "grid");
   d.path(fmt::format("M{} {}H{}{}", coordinate(left), coordinate(base), coordinate(end), axis_ticks), "axis");
   d.text(0, top - 9, y.title(), svg::anchor::start, "dim");

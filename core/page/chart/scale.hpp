@@ -33,6 +33,7 @@ public:
   double at(double value) const;
   const std::vector<tick>& ticks() const { return ticks_; }
   bool log() const { return log_; }
+  bool regular() const { return regular_; } // ticks are equally far apart
   double low() const { return low_; }
   double high() const { return high_; }
   // Returns the title with the unit of the ticks: "step time [ms]".
@@ -45,7 +46,7 @@ private:
   std::string text_of(const axis& of, double value, double step) const;
 
   double low_, high_, from_, to_, unit_ = 1;
-  bool log_ = false;
+  bool log_ = false, regular_ = false;
   std::string title_;
   std::vector<tick> ticks_;
 };

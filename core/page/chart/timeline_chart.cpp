@@ -15,20 +15,28 @@ namespace {
 constexpr double band_height = 15, band_gap = 2, group_gap = 12, room_at_right = 14, least_width = 0.6,
                  room_of_text = 6;
 
-// Joins neighbours of one colour that are less than `apart` pixels from each other, if one of them is that narrow too.
+// Joins neighbours that are less than `apart` pixels from each other: of one colour if one of them is that narrow too,
+// else if both together are; the wider one gives colour and name.
 std::vector<time_span> merged(const std::vector<time_span>& spans, const scale& x, double apart) {
   std::vector<time_span> out;
+  double widest = 0; // of those in the last one
   for (const time_span& s : spans) {
-    const auto width = [&](const time_span& of) { return x.at(of.end) - x.at(of.begin); };
-    const bool near = !out.empty() && out.back().colour == s.colour && x.at(s.begin) - x.at(out.back().end) < apart &&
-                      std::min(width(out.back()), width(s)) < apart;
-    if (!near) {
+    const double width = x.at(s.end) - x.at(s.begin);
+    const auto joins = [&](const time_span& last) {
+      if (x.at(s.begin) - x.at(last.end) >= apart) return false;
+      if (last.colour == s.colour) return std::min(x.at(last.end) - x.at(last.begin), width) < apart;
+      return x.at(s.end) - x.at(last.begin) < apart;
+    };
+    if (out.empty() || !joins(out.back())) {
       out.push_back(s);
+      widest = width;
       continue;
     }
-    if (width(s) > width(out.back())) { // the wider one names both
-      out.back().name = s.name;
-      out.back().tip = s.tip;
+    const double begin = out.back().begin;
+    if (width > widest) {
+      out.back() = s;
+      out.back().begin = begin;
+      widest = width;
     }
     out.back().end = s.end;
   }
@@ -98,7 +106,8 @@ std::optional<figure> draw(const timeline_chart& chart) {
   if (low > high) return std::nullopt;
   figure f{chart.name, chart.title, {}, broad_figure_width, 0, csv_of(chart)};
   svg& d = f.drawing;
-  const double top = draw_head(d, chart.title, chart.legend, legend_key::block) + 4, left = widest + 10;
+  const double top = draw_head(d, chart.title, chart.legend, legend_key::block, broad_figure_width) + 4,
+               left = widest + 10;
   const scale x({"time since the begin of the step", measure::seconds, false, false, {}}, low, high, left,
                 broad_figure_width - room_at_right);
   const std::vector<timeline_group> groups = reduced(chart.groups, x, chart.most_shapes);
@@ -116,11 +125,9 @@ std::optional<figure> draw(const timeline_chart& chart) {
   }
   const double base = y - group_gap + 2;
   std::string grid;
-  for (const tick& t : x.ticks()) {
+  for (const tick& t : x.ticks())
     grid += fmt::format("M{} {}V{}", coordinate(x.at(t.value)), coordinate(top), coordinate(base));
-    d.text(std::min(x.at(t.value), broad_figure_width - text_width(t.text) / 2), base + 14, t.text, svg::anchor::middle,
-           "dim");
-  }
+  draw_tick_texts(d, x, base + 14, broad_figure_width);
   d.path(grid, "grid");
   d.line(left, base, broad_figure_width - room_at_right, base, "axis");
   d.text(broad_figure_width - room_at_right, base + 28, x.title(), svg::anchor::end, "dim");

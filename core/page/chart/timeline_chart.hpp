@@ -48,7 +48,7 @@ struct timeline_chart {
   std::vector<legend_entry> legend;
   std::vector<timeline_group> groups;
   std::vector<time_arrow> arrows;
-  std::size_t most_shapes = 300; // neighbours of one colour are joined until no more are left
+  std::size_t most_shapes = 300; // narrow neighbours are joined until no more are left
 };
 
 // Draws a chart. std::nullopt without any span.
