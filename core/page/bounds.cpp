@@ -160,16 +160,19 @@ void write_costs(writer& w, const result_view& r) {
   if (r.shows_marks()) // else only the table of steps has it
     add({"step", "step_seconds.median", "median of all workers' steps", true},
         number("step_seconds.median", human_seconds));
-  for (const auto& [header, path, tip] :
-       {std::tuple{"sent/step", "bytes.sent_per_step.worker", "by a worker"},
-        std::tuple{"received/step", "bytes.received_per_step.worker", "by a worker"},
-        std::tuple{"server sent/step", "bytes.sent_per_step.server", "by a server that is no worker"}})
-    add({header, path, tip, true}, number(path, human_bytes));
+  add({"sent/step", "bytes.sent_per_step.worker", "by a worker", true},
+      number("bytes.sent_per_step.worker", human_bytes));
+  if (r.shows_marks()) // many cases fill the page
+    add({"received/step", "bytes.received_per_step.worker", "by a worker", true},
+        number("bytes.received_per_step.worker", human_bytes));
+  add({"server sent/step", "bytes.sent_per_step.server", "by a server that is no worker", true},
+      number("bytes.sent_per_step.server", human_bytes));
   add({"event loop/step", "communication_total", "processor time of a worker's event loop", true},
       number("communication_total", human_seconds));
   add({"server update/step", "server_update", "", true}, number("server_update", human_seconds));
-  add({"processor time", "", "of all ranks in the timed region, of what all cores have in its length", true},
-      [&](std::size_t i) { return processor_share(r, i); });
+  if (r.shows_marks()) // many cases fill the page
+    add({"processor time", "", "of all ranks in the timed region, of what all cores have in its length", true},
+        [&](std::size_t i) { return processor_share(r, i); });
   add({"peak memory", "", "of the largest rank", true},
       [&](std::size_t i) { return largest_of(r.entry(i), "memory_peak_bytes"); });
   remove_empty_columns(table);

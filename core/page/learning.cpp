@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -109,35 +110,45 @@ std::optional<sample> reached(const std::vector<sample>& samples, const std::str
   return std::nullopt;
 }
 
+// Returns what a case must reach: "top1 ≥ 0.9"; "-" without a target.
+std::string target_of(const json& entry) {
+  const json target = entry.value("target", json());
+  if (!target.is_object()) return "-";
+  return fmt::format("{} {} {}", plain_text(target.value("metric", json())),
+                     target.value("side", json()) == "at_most" ? "≤" : "≥", plain_text(target.value("value", json())));
+}
+
 // Shows what the entries have of the time to a target: "target", "steps_to_target" and "seconds_to_target".
 void write_stored_targets(writer& w, const result_view& r) {
   page_table table = r.table_of_cases();
-  const auto add = [&](const page_column& column, std::string (*text)(double)) {
+  const auto add_number = [&](const page_column& column, std::string (*text)(double)) {
     table.columns.push_back(column);
     for (std::size_t i = 0; i < r.size(); ++i)
       table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), column.path), text));
   };
-  const auto count = [](double n) { return plain_text(json(n)); };
-  table.columns.push_back({"target", "", "", false});
-  for (std::size_t i = 0; i < r.size(); ++i) {
-    const json target = r.entry(i).value("target", json());
-    table.rows[i].cells.push_back({target.is_object()
-                                       ? fmt::format("{} {} {}", plain_text(target.value("metric", json())),
-                                                     target.value("side", json()) == "at_most" ? "≤" : "≥",
-                                                     plain_text(target.value("value", json())))
-                                       : "-",
-                                   nullptr, ""});
+  const auto add_text = [&](const page_column& column, auto text) {
+    table.columns.push_back(column);
+    for (std::size_t i = 0; i < r.size(); ++i) table.rows[i].cells.push_back({text(r.entry(i)), nullptr, ""});
+  };
+  std::set<std::string> targets;
+  for (const std::size_t i : r.measured()) targets.insert(target_of(r.entry(i)));
+  if (targets.size() > 1) add_text({"target", "", "", false}, target_of);
+  add_text({"reached", "", "by so many repeats", true}, [](const json& entry) -> std::string {
+    const json reached = value_at(entry, "target.reached"), repeats = value_at(entry, "seconds_to_target.n");
+    return reached.is_number() && repeats.is_number() ? fmt::format("{} of {}", reached.dump(), repeats.dump()) : "-";
+  });
+  add_number({"steps", "steps_to_target.median", "median of the repeats", true},
+             [](double n) { return plain_text(json(n)); });
+  add_number({"time", "seconds_to_target.median", "from the begin of the timed region, without evaluations", true},
+             human_seconds);
+  if (r.shows_marks()) { // many cases fill the page
+    add_number({"from", "seconds_to_target.low", "interval of the median", true}, human_seconds);
+    add_number({"to", "seconds_to_target.high", "interval of the median", true}, human_seconds);
+    add_number({"evaluation", "evaluation_seconds", "time of the evaluations, which counts nowhere else", true},
+               human_seconds);
   }
-  add({"reached", "target.reached", "by so many repeats", true}, count);
-  add({"repeats", "seconds_to_target.n", "", true}, count);
-  add({"steps", "steps_to_target.median", "median of the repeats", true}, count);
-  add({"time", "seconds_to_target.median", "from the begin of the timed region, without evaluations", true},
-      human_seconds);
-  add({"from", "seconds_to_target.low", "interval of the median", true}, human_seconds);
-  add({"to", "seconds_to_target.high", "interval of the median", true}, human_seconds);
-  add({"evaluation", "evaluation_seconds", "time of the evaluations, which counts nowhere else", true}, human_seconds);
   remove_empty_columns(table);
-  w.subheading("Time to the target");
+  w.subheading("Time to the target" + (targets.size() == 1 ? ": " + *targets.begin() : ""));
   w.table(table);
 }
 

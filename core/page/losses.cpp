@@ -59,9 +59,11 @@ void write_ledger(writer& w, const result_view& r) {
   };
   for (const loss_part& part : loss_parts)
     add(part.name, std::string("lost.") + part.member, "share of E lost to it; a gain is negative", percent_text);
-  add("E", "efficiency.median", "1 less all of these", percent_text);
+  if (r.shows_marks()) // else only the table of all cases has it
+    add("E", "efficiency.median", "1 less all of these", percent_text);
   add("E none", "contention.median", "of as many workers that exchange nothing: a bound for E", ratio_text);
-  add("E/E none", "efficiency_over_contention.median", "what strategy and transport keep of that bound", ratio_text);
+  if (r.shows_marks()) // many cases fill the page
+    add("E/E none", "efficiency_over_contention.median", "what strategy and transport keep of that bound", ratio_text);
   remove_empty_columns(table);
   w.table(table);
 }

@@ -195,7 +195,7 @@ private:
 };
 
 // Returns the cases to draw: all if they are few, else the one with the highest and the one with the lowest E of those
-// with several workers.
+// with several workers; of very many only the latter.
 std::vector<std::size_t> cases_to_draw(const result_view& r) {
   constexpr std::size_t few = 4;
   if (r.measured().size() <= few) return r.measured();
@@ -205,7 +205,7 @@ std::vector<std::size_t> cases_to_draw(const result_view& r) {
   if (several.empty()) several = r.measured();
   const auto [lowest, highest] = std::ranges::minmax_element(
       several, {}, [&](std::size_t i) { return number_at(r.entry(i), "efficiency.median").value_or(0); });
-  return *lowest == *highest ? std::vector{*lowest} : std::vector{*highest, *lowest};
+  return *lowest == *highest || !r.shows_marks() ? std::vector{*lowest} : std::vector{*highest, *lowest};
 }
 
 // Appends the largest shares of the critical path as rows.
@@ -247,7 +247,7 @@ void write_timeline(writer& w, const result_view& r, const trace_source& traces)
     }
     const auto step = middle_step(ranks);
     if (!step) continue;
-    constexpr std::size_t many = 300, few = 60;
+    constexpr std::size_t many = 300, few = 40;
     step_chart chart(ranks, *step, r.shows_marks());
     drawn.push_back(
         draw(chart.take(fmt::format("timeline-{}", i + 1), r.titled(fmt::format("Step {} of all ranks", step->step), i),

@@ -15,7 +15,7 @@ namespace regatta::page {
 namespace {
 
 using nlohmann::json;
-using sentence = std::vector<piece>;
+using line_text = std::vector<piece>;
 
 // A number of a case, with its place in the document.
 struct number_of_case {
@@ -74,7 +74,7 @@ std::string samples_text(double rate) {
 constexpr pair_of_figures of_rate = {"undisturbed.samples_per_second", "samples_per_second.median", "", samples_text};
 
 // Returns how many repeats were disturbed, and the case whose figure differs most without them; empty: none was.
-sentence disturbed_of(const result_view& r) {
+line_text disturbed_of(const result_view& r) {
   std::size_t disturbed = 0, all = 0;
   double most = 0;
   const pair_of_figures* of = nullptr;
@@ -93,7 +93,7 @@ sentence disturbed_of(const result_view& r) {
     of_case = i;
   }
   if (disturbed == 0) return {};
-  sentence s{{fmt::format("{} of {} repeats disturbed", disturbed, all), ""}};
+  line_text s{{fmt::format("{} of {} repeats disturbed", disturbed, all), ""}};
   if (!of) return s;
   const auto number = [&](const char* path) {
     return piece_of({number_at(r.entry(of_case), path).value_or(0), of_case, path}, of->text);
@@ -107,7 +107,7 @@ sentence disturbed_of(const result_view& r) {
 }
 
 // Returns how far figures of equal work lie apart, and what else used the machine.
-std::vector<sentence> noise_of(const result_view& r) {
+std::vector<line_text> noise_of(const result_view& r) {
   std::optional<number_of_case> lowest, highest, spread, steal;
   for (const std::size_t i : r.measured()) {
     take(lowest, r, i, "noise.min", smaller);
@@ -116,7 +116,7 @@ std::vector<sentence> noise_of(const result_view& r) {
     for (std::size_t n = 0; n < repeats_of(r.entry(i)); ++n)
       take(steal, r, i, fmt::format("repeats.{}.case.steal", n), larger);
   }
-  std::vector<sentence> sentences;
+  std::vector<line_text> sentences;
   if (lowest && highest)
     sentences.push_back({{"baseline against itself ", ""},
                          piece_of(*lowest, ratio_text),
@@ -129,7 +129,7 @@ std::vector<sentence> noise_of(const result_view& r) {
   if (steal)
     sentences.push_back(
         {{"other virtual machines took up to ", ""}, piece_of(*steal, percent_text), {" of the processor time", ""}});
-  if (sentence disturbed = disturbed_of(r); !disturbed.empty()) sentences.push_back(std::move(disturbed));
+  if (line_text disturbed = disturbed_of(r); !disturbed.empty()) sentences.push_back(std::move(disturbed));
   return sentences;
 }
 
@@ -172,7 +172,7 @@ void write_trust(writer& w, const result_view& r) {
   const json& result = r.document();
   const cases_table cases = table_of_cases(result, all_parts);
   const auto one_piece = [](const std::vector<std::string>& texts) {
-    std::vector<sentence> sentences;
+    std::vector<line_text> sentences;
     for (const std::string& text : texts)
       if (!text.starts_with("noise: ")) sentences.push_back({{text, ""}}); // the line of noise has more of it
     return sentences;

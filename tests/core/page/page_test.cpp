@@ -4,6 +4,8 @@
 // it is one of the document.
 #include "stored_page.hpp"
 
+#include "../timeline/synthetic_trace.hpp"
+
 using namespace regatta::test;
 using regatta::page::render_page;
 
@@ -30,7 +32,17 @@ json many_cases(std::size_t cases) {
       steps.push_back(0.01 + 0.001 * std::sin(s + static_cast<double>(i)));
       numbers.push_back(s);
     }
+    entry["lossy"] = false;
+    entry["flops_per_sample"] = 1e6;
+    entry["noise"] = like["efficiency"];
+    entry["undisturbed"] = {{"n", 2}, {"samples_per_second", 380000.123456}, {"efficiency", 0.7123456789}};
+    entry["target"] = {{"metric", "top1"}, {"side", "at_least"}, {"value", 0.2}, {"reached", 3}};
+    entry["steps_to_target"] = like["efficiency"];
+    entry["seconds_to_target"] = like["efficiency"];
     entry["repeats"] = {like["repeats"][0]};
+    entry["repeats"][0]["disturbed"] = {"the rate of copies was 50 % of the median"};
+    entry["repeats"][0]["machine"] = {
+        {"fma", 5e11}, {"copy", 5e10}, {"line_round_trip_seconds", 1e-7}, {"clock_hz", nullptr}};
     entry["repeats"][0]["case"]["step_seconds"] = {{"per_rank", {steps, steps}}, {"steps", {numbers, numbers}}};
     result["results"].push_back(std::move(entry));
   }
@@ -132,7 +144,15 @@ TEST_CASE("hostile texts stay texts") {
 
 TEST_CASE("the page of a hundred cases has at most 300 kB, asks for nothing and names every case") {
   const json result = many_cases(100);
-  const std::string html = page_of(result);
+  const auto traces = [](std::size_t) {
+    synthetic_rank busy(0);
+    busy.step(0, 0, 1'000'000);
+    for (std::uint64_t i = 0; i < 10'000; ++i)
+      busy.layer("layer " + std::to_string(i % 7), i % 2 ? "forward" : "backward", i * 100, i * 100 + 99);
+    return std::vector<regatta::rank_trace>{busy};
+  };
+  const std::string html = render_page({{result, "[model]\nplugin = \"mlp\"\n", traces}}).html;
+  CHECK(html.find("figure-timeline-") != std::string::npos);
   CHECK(html.size() <= 300'000);
   for (const char* request : {"<script", "<link", "<img", "<iframe", "src=", "url(", "@import", "http:", "https:"})
     CHECK_MESSAGE(html.find(request) == std::string::npos, request);

@@ -214,7 +214,7 @@ TEST_CASE("the time to a target is that of the entries, else of the curves") {
   entry["seconds_to_target"] = {{"median", 0.0128}, {"low", 0.0119}, {"high", nullptr}, {"n", 3}};
   const std::string page = page_of(result);
   CHECK(column(page, "reached", "target") == std::vector<std::string>{"-", "top1 ≥ 0.2", "-", "-"});
-  CHECK(column(page, "reached", "reached").at(1) == "2");
+  CHECK(column(page, "reached", "reached").at(1) == "2 of 3");
   CHECK(column(page, "reached", "time").at(1) == "12.8 ms");
   CHECK(column(page, "reached", "from").at(1) == "11.9 ms");
   check_numbers(parsed_markup(page), result);
