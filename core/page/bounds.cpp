@@ -24,23 +24,38 @@ struct bounded {
 // Returns the median over the repeats of a number of each; std::nullopt if none has it.
 template <class Get> std::optional<double> over_repeats(const json& entry, Get get) {
   std::vector<double> values;
-  const json repeats = entry.value("repeats", json());
-  for (const json& repeat : repeats.is_array() ? repeats : json::array())
+  for (const json& repeat : repeats_in(entry))
     if (const std::optional<double> value = get(repeat)) values.push_back(*value);
   return median(values);
 }
 
-// Returns a rate of two CPUs that worked at once before the repeats: "fma" or "copy".
-std::optional<double> rate_of_two(const json& entry, const std::string& name) {
-  const auto rate = over_repeats(entry, [&](const json& repeat) { return number_at(repeat, "machine." + name); });
-  return rate && *rate > 0 ? rate : std::nullopt;
-}
+// The speed of the machine: the highest rates of two CPUs that worked at once before a repeat of any case (disturbances
+// only lower them), and the share of its multiply-adds alone that a CPU has beside another one.
+struct machine_speed {
+  std::optional<double> fma, copy;
+  double share_at_once = 1; // about 0.5 for two hyperthreads of one core
+};
 
-// Returns the share of its rate alone that a CPU has beside another one: about 0.5 for two hyperthreads of one core.
-double share_at_once(const result_view& r) {
+machine_speed speed_of(const result_view& r) {
+  machine_speed speed;
+  for (const std::size_t i : r.measured())
+    for (const json& repeat : repeats_in(r.entry(i)))
+      for (const auto& [rate, path] :
+           {std::pair(&machine_speed::fma, "machine.fma"), std::pair(&machine_speed::copy, "machine.copy")})
+        if (const auto value = number_at(repeat, path); value && *value > (speed.*rate).value_or(0))
+          speed.*rate = value;
   const json hosts = r.document().at("context").value("hosts", json::array());
   const auto share = hosts.empty() ? std::nullopt : number_at(hosts[0], "core_independence.fma");
-  return share && *share > 0 ? *share : 1;
+  if (share && *share > 0) speed.share_at_once = *share;
+  return speed;
+}
+
+// Whether a kernel of the case multiplies less often than the direct algorithm, whose operations models declare.
+bool has_faster_algorithms(const json& entry) {
+  const json kernels = entry.value("kernels", json());
+  return kernels.is_object() && std::any_of(kernels.begin(), kernels.end(), [](const json& kernel) {
+           return kernel.is_string() && kernel.get<std::string>().find("wino") != std::string::npos;
+         });
 }
 
 // Returns a parameter of the plugin of a case: of "strategy" or "transport"; null if it is unknown. The experiment of
@@ -58,7 +73,7 @@ json parameter_of(const result_view& r, std::size_t i, const std::string& kind, 
 
 // The processor time of all ranks for one step of a worker, beside the time that a CPU needs for the operations of such
 // a step. Only multiply-adds in fp32 are measured; a GPU's are not.
-bounded computing(const result_view& r, std::size_t i) {
+bounded computing(const result_view& r, std::size_t i, const machine_speed& speed) {
   const json& entry = r.entry(i);
   bounded b;
   b.measured = over_repeats(entry, [](const json& repeat) -> std::optional<double> {
@@ -70,27 +85,27 @@ bounded computing(const result_view& r, std::size_t i) {
       if (seconds.is_number()) used += seconds.get<double>();
     return used / (*samples / *step);
   });
-  const auto operations = number_at(entry, "flops_per_sample"), batch = number_at(entry, "batch_per_worker"),
-             rate = rate_of_two(entry, "fma");
+  const auto operations = number_at(entry, "flops_per_sample"), batch = number_at(entry, "batch_per_worker");
   const bool fp32_on_cpus = r.value_of(i, "train.device") == "cpu" && entry.value("precision", json()) == "fp32";
-  if (operations && batch && rate && fp32_on_cpus) b.bound = *operations * *batch * 2 * share_at_once(r) / *rate;
+  if (operations && batch && speed.fma && fp32_on_cpus && !has_faster_algorithms(entry))
+    b.bound = *operations * *batch * 2 * speed.share_at_once / *speed.fma;
   return b;
 }
 
 // The processor time of a worker's event loop, beside the time of copying what the worker receives. A CPU copies no
 // faster than two of them together. The rate holds for data that exceed the caches.
-bounded copying(const result_view& r, std::size_t i) {
+bounded copying(const result_view& r, std::size_t i, const machine_speed& speed) {
   const json& entry = r.entry(i);
   bounded b{number_at(entry, "communication_total"), std::nullopt};
-  const auto received = number_at(entry, "bytes.received_per_step.worker"), rate = rate_of_two(entry, "copy");
+  const auto received = number_at(entry, "bytes.received_per_step.worker");
   constexpr double copied = 16 << 20; // bytes of the buffers with which the rate is measured
-  if (received && *received >= copied && rate) b.bound = *received / *rate;
+  if (received && *received >= copied && speed.copy) b.bound = *received / *speed.copy;
   return b;
 }
 
 // The time of a step, beside the time that its bytes take on the link of the transport `shaped`, which alone states a
 // bandwidth.
-bounded on_the_link(const result_view& r, std::size_t i) {
+bounded on_the_link(const result_view& r, std::size_t i, const machine_speed&) {
   bounded b{number_at(r.entry(i), "step_seconds.median"), std::nullopt};
   if (r.value_of(i, "transport.plugin") != "shaped") return b;
   const auto rate = swept_number("bandwidth", parameter_of(r, i, "transport", "bandwidth"));
@@ -103,7 +118,7 @@ bounded on_the_link(const result_view& r, std::size_t i) {
 
 // The bytes that a worker sends in a step, beside the least with which all workers get the same sums of dense gradients:
 // 2 (n - 1) / n of them without a server of its own, else all of them once.
-bounded sending(const result_view& r, std::size_t i) {
+bounded sending(const result_view& r, std::size_t i, const machine_speed&) {
   const json& entry = r.entry(i);
   bounded b{number_at(entry, "bytes.sent_per_step.worker"), std::nullopt};
   const json wire = parameter_of(r, i, "strategy", "wire");
@@ -183,7 +198,7 @@ void write_costs(writer& w, const result_view& r) {
 // A kind of bound: three columns.
 struct bound_columns {
   const char *measured, *path, *measured_tip, *bound, *bound_tip;
-  bounded (*of)(const result_view&, std::size_t);
+  bounded (*of)(const result_view&, std::size_t, const machine_speed&);
   std::string (*text)(double);
 };
 
@@ -214,11 +229,12 @@ std::string unknown_kinds(const std::vector<const bound_columns*>& unknown) {
 }
 
 void write_gaps(writer& w, const result_view& r) {
+  const machine_speed speed = speed_of(r);
   page_table table = r.table_of_cases();
   std::vector<const bound_columns*> unknown;
   for (const bound_columns& kind : bound_kinds) {
     std::vector<bounded> all(r.size());
-    for (const std::size_t i : r.measured()) all[i] = kind.of(r, i);
+    for (const std::size_t i : r.measured()) all[i] = kind.of(r, i, speed);
     if (std::none_of(all.begin(), all.end(), [](const bounded& b) { return b.bound.has_value(); })) {
       unknown.push_back(&kind);
       continue;

@@ -18,9 +18,7 @@ using nlohmann::json;
 // Returns the steps of all repeats of each rank of a case, in seconds.
 std::vector<std::vector<double>> steps_by_rank(const json& entry) {
   std::vector<std::vector<double>> ranks;
-  const json repeats = entry.value("repeats", json());
-  if (!repeats.is_array()) return ranks;
-  for (const json& repeat : repeats) {
+  for (const json& repeat : repeats_in(entry)) {
     const json by_rank = value_at(repeat, "case.step_seconds.per_rank");
     if (!by_rank.is_array()) continue;
     ranks.resize(std::max(ranks.size(), by_rank.size()));

@@ -44,16 +44,11 @@ std::string named(const result_view& r, std::size_t of_case) {
   return r.size() > 1 ? " (" + r.name_of(of_case) + ")" : "";
 }
 
-std::size_t repeats_of(const json& entry) {
-  const json repeats = entry.value("repeats", json());
-  return repeats.is_array() ? repeats.size() : 0;
-}
-
 // Returns why each disturbed repeat was disturbed, with the numbers of the repeats.
 std::vector<std::string> disturbances_of(const json& entry) {
   std::vector<std::string> texts;
-  for (std::size_t n = 0; n < repeats_of(entry); ++n) {
-    const json reasons = entry["repeats"][n].value("disturbed", json());
+  for (std::size_t n = 0; n < repeats_in(entry).size(); ++n) {
+    const json reasons = repeats_in(entry)[n].value("disturbed", json());
     if (!reasons.is_array() || reasons.empty()) continue;
     std::vector<std::string> parts;
     for (const json& reason : reasons) parts.push_back(plain_text(reason));
@@ -81,7 +76,7 @@ line_text disturbed_of(const result_view& r) {
   std::size_t of_case = 0;
   for (const std::size_t i : r.measured()) {
     const json& entry = r.entry(i);
-    all += repeats_of(entry);
+    all += repeats_in(entry).size();
     disturbed += disturbances_of(entry).size();
     const pair_of_figures& f = number_at(entry, of_e.without) ? of_e : of_rate;
     const auto without = number_at(entry, f.without), with = number_at(entry, f.with);
@@ -113,7 +108,7 @@ std::vector<line_text> noise_of(const result_view& r) {
     take(lowest, r, i, "noise.min", smaller);
     take(highest, r, i, "noise.max", larger);
     take(spread, r, i, "samples_per_second.cv", larger);
-    for (std::size_t n = 0; n < repeats_of(r.entry(i)); ++n)
+    for (std::size_t n = 0; n < repeats_in(r.entry(i)).size(); ++n)
       take(steal, r, i, fmt::format("repeats.{}.case.steal", n), larger);
   }
   std::vector<line_text> sentences;
@@ -156,7 +151,7 @@ void write_disturbed(writer& w, const result_view& r) {
   table.columns.push_back({"reasons", "", "", false, true});
   for (std::size_t i = 0; i < r.size(); ++i) {
     page_row& row = table.rows[i];
-    row.cells.push_back({fmt::format("{} of {}", reasons[i].size(), repeats_of(r.entry(i))), nullptr, ""});
+    row.cells.push_back({fmt::format("{} of {}", reasons[i].size(), repeats_in(r.entry(i)).size()), nullptr, ""});
     for (const auto& f : figures) row.cells.push_back(number_cell(value_at(r.entry(i), f.path), f.text));
     row.cells.push_back({join(reasons[i], "; "), nullptr, ""});
   }

@@ -67,6 +67,8 @@ private:
   std::vector<std::size_t> measured_;
 };
 
+// Returns the array "repeats" of an entry, or an empty one. Valid as long as the entry.
+const nlohmann::json& repeats_in(const nlohmann::json& entry);
 // Returns the number at a path of an entry, "efficiency.low"; std::nullopt if there is none.
 std::optional<double> number_at(const nlohmann::json& entry, const std::string& path);
 // Returns the value at a path of an entry, without field()'s special cases; null if there is none.
