@@ -62,11 +62,12 @@ struct pair_of_figures {
   const char *without, *with, *name;
   std::string (*text)(double);
 };
-constexpr pair_of_figures of_e = {"undisturbed.efficiency", "efficiency.median", "E ", ratio_text};
+constexpr pair_of_figures of_e = {"undisturbed.efficiency", "efficiency.median", "E changes", ratio_text};
 std::string samples_text(double rate) {
-  return plain_text(json(rate)) + " samples/s";
+  return plain_text(json(rate));
 }
-constexpr pair_of_figures of_rate = {"undisturbed.samples_per_second", "samples_per_second.median", "", samples_text};
+constexpr pair_of_figures of_rate = {"undisturbed.samples_per_second", "samples_per_second.median", "samples/s change",
+                                     samples_text};
 
 // Returns how many repeats were disturbed, and the case whose figure differs most without them; empty: none was.
 line_text disturbed_of(const result_view& r) {
@@ -93,9 +94,9 @@ line_text disturbed_of(const result_view& r) {
   const auto number = [&](const char* path) {
     return piece_of({number_at(r.entry(of_case), path).value_or(0), of_case, path}, of->text);
   };
-  s.push_back({std::string(", which changes most ") + of->name, ""});
+  s.push_back({fmt::format(", without which {} most: ", of->name), ""});
   s.push_back(number(of->with));
-  s.push_back({", without them ", ""});
+  s.push_back({" to ", ""});
   s.push_back(number(of->without));
   s.push_back({named(r, of_case), ""});
   return s;

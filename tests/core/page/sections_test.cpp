@@ -104,8 +104,8 @@ TEST_CASE("noise and disturbed repeats stand in the first section, with both fig
         std::string::npos);
   CHECK(page.find("<span data-case=\"2\" data-path=\"noise.max\" data-value=\"1.0432\">1.04</span>") !=
         std::string::npos);
-  CHECK(page.find("1 of 12 repeats disturbed, which changes most E <span data-case=\"1\" "
-                  "data-path=\"efficiency.median\" data-value=\"0.7146\">0.71</span>, without them <span "
+  CHECK(page.find("1 of 12 repeats disturbed, without which E changes most: <span data-case=\"1\" "
+                  "data-path=\"efficiency.median\" data-value=\"0.7146\">0.71</span> to <span "
                   "data-case=\"1\" data-path=\"undisturbed.efficiency\" data-value=\"0.7414\">0.74</span>") !=
         std::string::npos);
   CHECK(page.find("The rule, fixed before the first run: a repeat is disturbed if it is.") != std::string::npos);

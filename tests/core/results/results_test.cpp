@@ -169,6 +169,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   f.metric_value = 0.5;
   case_facts facts = weak();
   facts.model.parameters = facts.model.table_parameters = 1;
+  facts.model.flops_per_sample = 1;
   const json e = case_entry(two_workers(), facts, {{f, one, both, one, {}}, {f, one, both, one, {"steal"}}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
