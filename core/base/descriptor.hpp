@@ -32,8 +32,8 @@ struct pipe_ends {
 };
 
 // [any] Both return descriptors above 2, so that they do not collide with a child's standard descriptors, and
-// close-on-exec: above_standard() the same file as `fd`, make_pipe() a new pipe. If the system refuses, a returned
-// descriptor is -1, and errno has the reason.
+// close-on-exec: above_standard() the same file as `fd`, make_pipe() a new pipe. A descriptor that the system refuses
+// is -1 in the result, and errno has the reason.
 unique_fd above_standard(unique_fd fd) noexcept;
 pipe_ends make_pipe() noexcept;
 

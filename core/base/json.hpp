@@ -13,7 +13,7 @@
 
 namespace regatta {
 
-// Regatta's own documents nest less than ten levels deep.
+// Default limit of nesting, in levels; Regatta's own documents have less than ten.
 inline constexpr int deepest_json = 64;
 
 // [any] Returns the value of a whole text. Throws failure (run) if it is not exactly one JSON value in UTF-8, or if

@@ -37,7 +37,7 @@ std::size_t utf8_sequence(std::string_view text);
 
 // Returns foreign text made safe for a terminal. Replaces by a space: each control character (C0 with newline and tab,
 // DEL, C1), each Unicode line or paragraph separator, each character that changes the direction of text, U+FFFE and
-// U+FFFF, which XML forbids, and each byte that is not valid UTF-8. Keeps the rest.
+// U+FFFF, which XML forbids, and each byte that is not valid UTF-8. Keeps all other characters.
 std::string cleaned(std::string_view text);
 
 // Returns cleaned(text) without spaces at both ends, as a part of one line.

@@ -23,7 +23,8 @@ struct campaign::planned {
   case_facts facts;
   bool over = false; // failed or skipped: its remaining repeats do not run
 
-  std::uint64_t repeats() const { return static_cast<std::uint64_t>(config->measure.repeats); }
+  bool samples() const { return config->measure.precision > 0; }
+  std::uint64_t repeats() const { return static_cast<std::uint64_t>(samples() ? 0 : config->measure.repeats); }
 };
 
 // A run of a round, and the cases that need it: without it they have no complete repeat.
@@ -45,6 +46,10 @@ namespace {
 // Returns the status of a case whose run ended with exit code `code`: skipped if this machine cannot run it.
 const char* status_of(int code) {
   return code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed";
+}
+
+double seconds_since(std::int64_t begin) {
+  return 1e-9 * static_cast<double>(rg::steady_ns() - begin);
 }
 
 std::string label_of(const case_config& c) {
@@ -87,62 +92,72 @@ bool campaign::run() {
   std::vector<case_config> asked; // cases to ask the plugins about, all in one child
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
     const case_config& c = experiment_.cases[i];
-    std::size_t missing = 0;
-    for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(c.measure.repeats); ++r) missing += !records_.has(i, r);
-    if (!missing) continue;
+    if (records_.complete(i)) continue;
     // Without a baseline cases share no runs, so each case is a group.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
     if (!groups.count(key)) keys.push_back(key);
-    groups[key].push_back({i, &c, {}, false});
-    runs_planned_ += missing;
+    const planned& p = groups[key].emplace_back(planned{i, &c, {}, false});
+    for (std::uint64_t r = 0; r < p.repeats(); ++r) runs_planned_ += !records_.has(i, r);
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
     if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // prepare_tuning() asks about it
   }
   facts_.collect(asked);
   if (interrupted_ = interruption_.requested(); interrupted_) return false;
+  const double budget = 1e-9 * static_cast<double>(experiment_.cases.front().measure.budget);
+  std::size_t left = keys.size(); // groups, which share what is left of the budget
   for (const std::string& key : keys)
-    if (!run_group(groups[key])) break;
+    if (!run_group(groups[key], (budget - seconds_since(campaign_begin_)) / static_cast<double>(left--))) break;
   return !interrupted_;
 }
 
-bool campaign::run_group(std::vector<planned>& group) {
-  std::uint64_t repeats = 0;
-  for (planned& p : group) {
-    const case_config& c = *p.config;
-    repeats = std::max(repeats, p.repeats());
-    try {
-      const model_facts& m = facts_.of(c).model;
-      const prepared_run run = prepare(facts_, c, "");
-      check_tables(c, m, run.exchanges_rows);
-      if (hooks_.launcher && run.ranks.size() > hooks_.launcher->size())
-        throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
-                                                      hooks_.launcher->launcher_name(), hooks_.launcher->size()));
-      p.facts = {m,
-                 run.job.layout.servers,
-                 run.synchronous,
-                 run.job.global_batch(),
-                 data_sums(records_.context(), c.data),
-                 run.warnings,
-                 (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0};
-      const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
-      if (there && needed > there)
-        throw failure(exit_code::usage,
-                      fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
-    } catch (const failure& e) {
-      // A case that cannot run is an error if it is the experiment's only case; a sweep skips it. A plugin that crashes
-      // is an error in both.
-      const bool skip =
-          e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
-      fail(p, skip ? "skipped" : "failed", c.written.reason_of(e),
-           e.code() == exit_code::skipped || !skip ? static_cast<int>(e.code()) : 0);
-    }
+bool campaign::run_group(std::vector<planned>& group, double share) {
+  for (planned& p : group) prepare_case(p);
+  const std::int64_t begin = rg::steady_ns();
+  for (group_time time{0, 0, share};;) {
+    std::vector<std::size_t> indices;
+    for (const planned& p : group)
+      if (!p.over) indices.push_back(p.index);
+    if (indices.empty()) return true;
+    const next_round next = records_.next(indices, time);
+    for (const nlohmann::json& record : next.records) keep(record);
+    if (!next.repeat) return true;
+    progress_.half_width = next.half_width;
+    if (!run_round(group, *next.repeat, next.length)) return false;
+    const double now = seconds_since(begin);
+    time.last_round = now - std::exchange(time.spent, now);
   }
-  for (std::uint64_t r = 0; r < repeats; ++r)
-    if (!run_round(group, r)) return false;
-  return true;
 }
 
-std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<planned*>& cases) {
+void campaign::prepare_case(planned& p) {
+  const case_config& c = *p.config;
+  try {
+    const model_facts& m = facts_.of(c).model;
+    const prepared_run run = prepare(facts_, c, "");
+    check_tables(c, m, run.exchanges_rows);
+    if (hooks_.launcher && run.ranks.size() > hooks_.launcher->size())
+      throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
+                                                    hooks_.launcher->launcher_name(), hooks_.launcher->size()));
+    p.facts = {m,
+               run.job.layout.servers,
+               run.synchronous,
+               run.job.global_batch(),
+               data_sums(records_.context(), c.data),
+               run.warnings,
+               (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0};
+    const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
+    if (there && needed > there)
+      throw failure(exit_code::usage,
+                    fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
+  } catch (const failure& e) {
+    // A case that cannot run is an error if it is the experiment's only case; a sweep skips it. A plugin that crashes
+    // is an error in both.
+    const bool skip = e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
+    fail(p, skip ? "skipped" : "failed", c.written.reason_of(e),
+         e.code() == exit_code::skipped || !skip ? static_cast<int>(e.code()) : 0);
+  }
+}
+
+std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<planned*>& cases, std::int64_t length) {
   std::vector<round_run> runs;
   std::vector<planned*> compared;
   std::map<std::int64_t, std::vector<planned*>> controlled; // by the number of workers
@@ -158,15 +173,18 @@ std::vector<campaign::round_run> campaign::runs_of_round(const std::vector<plann
       runs.push_back({baseline_of(*compared.front()->config), "baseline", name, compared});
   for (const auto& [workers, needing] : controlled)
     runs.push_back({contention_of(*needing.front()->config), "contention", "contention", needing});
+  for (round_run& run : runs) {
+    run.config.measure.steps *= length;
+    run.config.measure.seconds *= static_cast<double>(length);
+  }
   return runs;
 }
 
-bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat) {
+bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat, std::int64_t length) {
   std::vector<planned*> cases;
   for (planned& p : group)
-    if (!p.over && repeat < p.repeats() && !records_.has(p.index, repeat)) cases.push_back(&p);
-  if (cases.empty()) return true;
-  std::vector<round_run> runs = runs_of_round(cases);
+    if (!p.over && (p.samples() || repeat < p.repeats()) && !records_.has(p.index, repeat)) cases.push_back(&p);
+  std::vector<round_run> runs = runs_of_round(cases, length);
   shuffle(runs, cases.front()->config->seed, repeat);
   const std::uint64_t round = records_.last_run() + 1;
   progress_.repeat = repeat + 1;
@@ -177,7 +195,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat) {
     if (run.needed_by.empty()) continue;
     const planned& first = *run.needed_by.front();
     progress_.case_number = first.index + 1;
-    progress_.repeats = static_cast<std::size_t>(first.config->measure.repeats);
+    progress_.repeats = first.repeats();
     progress_.label = label_of(*first.config);
     finished_run done{run.role, first.index, repeat, round};
     if (run.role == "case") {
@@ -283,7 +301,7 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
 
 void campaign::show(const std::vector<rank_progress>& ranks) {
   if (!hooks_.progress) return;
-  const double elapsed = static_cast<double>(rg::steady_ns() - run_begin_) * 1e-9;
+  const double elapsed = seconds_since(run_begin_);
   progress_.step = 0;
   progress_.samples_per_second.reset();
   std::uint64_t slowest = UINT64_MAX, samples = 0;
@@ -295,9 +313,10 @@ void campaign::show(const std::vector<rank_progress>& ranks) {
   if (slowest != UINT64_MAX) progress_.step = slowest;
   if (samples && elapsed > 0) progress_.samples_per_second = static_cast<double>(samples) / elapsed;
   progress_.seconds_left.reset();
-  if (runs_done_) {
-    const double so_far = static_cast<double>(rg::steady_ns() - campaign_begin_) * 1e-9;
-    progress_.seconds_left = so_far / static_cast<double>(runs_done_) *
+  if (const measure_config& m = experiment_.cases.front().measure; m.precision > 0) {
+    progress_.seconds_left = std::max(0.0, 1e-9 * static_cast<double>(m.budget) - seconds_since(campaign_begin_));
+  } else if (runs_done_) {
+    progress_.seconds_left = seconds_since(campaign_begin_) / static_cast<double>(runs_done_) *
                              static_cast<double>(runs_planned_ - std::min(runs_planned_, runs_done_));
   }
   hooks_.progress(progress_);

@@ -36,11 +36,13 @@ struct campaign_hooks {
   // none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
-  // A run succeeded: takes what no record keeps, "trace", from the results of its ranks.
+  // A run succeeded: removes the member "trace", which no record keeps, from the result of each rank.
   std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
-  // A round begins: returns what the machine can do now, for the round's machine record.
+  // A round begins: measures the speed of the machine and returns the member "machine" of the round's record
+  // (measure/records.hpp).
   std::function<nlohmann::json()> calibrate = {};
-  // A round began, a run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
+  // A round began, a run ended, kernels were timed, or a case failed: `record` has been added to the campaign's
+  // records.
   std::function<void(const nlohmann::json& record)> record;
   launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
@@ -67,16 +69,28 @@ private:
   struct round_run;
   struct outcome;
 
-  bool run_group(std::vector<planned>& group);
-  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases);
-  // Returns false if the user interrupted. A run that fails, fails all cases that need it.
-  bool run_round(std::vector<planned>& group, std::uint64_t repeat);
+  // Runs all rounds of a group, with measure.precision for at most `share` seconds. Returns false if the user
+  // interrupted.
+  bool run_group(std::vector<planned>& group, double share);
+  void prepare_case(planned& p); // sets p.facts; a case that cannot run fails or is skipped
+  // Returns the runs of one repeat of these cases, with `length` times the configured steps; a baseline or contention
+  // control that several need is there once.
+  static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases, std::int64_t length);
+  // Runs the repeat of all cases that lack it. Returns false if the user interrupted. A run that fails, fails all cases
+  // that need it.
+  bool run_round(std::vector<planned>& group, std::uint64_t repeat, std::int64_t length);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements. `name` is its
   // part of progress and of begin_run's name.
   outcome run_once(const case_config& c, finished_run done, const std::string& name);
+  // Returns the chosen kernels for prepare(), from a record or by timing them now; "" without tuning, or if the user
+  // interrupted.
   std::string kernels_for(const case_config& c);
+  // Adds a record to records_ and passes it to the hook.
   void keep(const nlohmann::json& record);
+  // Records why a case failed or was skipped (`status`); its remaining repeats do not run. `code` is an exit_code, or 0
+  // if the failure does not count for worst_exit_code(). `dump`: rank_failure::dump.
   void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");
+  // Passes the progress of the current run to the hook; `ranks` is empty before the ranks have begun.
   void show(const std::vector<rank_progress>& ranks);
 
   plugin_facts_cache& facts_;
@@ -85,8 +99,8 @@ private:
   campaign_log& records_;
   campaign_hooks hooks_;
   regatta::progress progress_;
-  std::int64_t run_begin_ = 0, campaign_begin_ = 0;
-  std::size_t runs_done_ = 0, runs_planned_ = 0;
+  std::int64_t run_begin_ = 0, campaign_begin_ = 0; // rg::steady_ns()
+  std::size_t runs_done_ = 0, runs_planned_ = 0;    // without baselines and contention controls
   interruption interruption_;
   bool interrupted_ = false;
   int worst_ = 0;

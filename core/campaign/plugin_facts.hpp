@@ -22,15 +22,15 @@ namespace regatta {
 // The facts about one case.
 struct plugin_facts {
   model_facts model;
-  std::uint32_t servers = 0; // servers that run: those of the case if the strategy wants servers
-  // Only flags, lanes, period and steady_from; lanes and period are at least 1.
+  std::uint32_t servers = 0; // servers that run: cluster.servers, or 0 if the strategy wants none
+  // Only flags, lanes, period and steady_from are set; lanes and period are at least 1.
   rg_plan plan = rg::make_versioned<rg_plan>();
   bool communicates = false; // true if any two ranks ever exchange a message
-  // Only flags, memory, p2p and own_threads.
+  // Only flags, memory, p2p and own_threads are set.
   rg_transport_caps caps = rg::make_versioned<rg_transport_caps>();
   std::string transport_device;   // the kind of device whose memory the transport reaches; empty: any
   bool collectives = false;       // the transport has an all-reduce of its own
-  std::uint32_t regions = 0;      // RG_MEMORY_*: a transport must reach one of them
+  std::uint32_t regions = 0;      // RG_MEMORY_* of weights and gradients: the transport must reach one
   std::vector<std::string> files; // files of all plugins that the ranks need, sorted
 };
 

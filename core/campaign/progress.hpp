@@ -11,11 +11,17 @@ namespace regatta {
 // Progress of a campaign.
 struct progress {
   std::size_t case_number = 1, cases = 1; // case_number counts from 1
-  std::string label;                      // "allreduce shm 2 workers"
+  std::string label;                      // "allreduce, shm, 2 workers"
   std::string phase;                   // "baseline", "baseline-again", "contention", "timing kernels"; empty: the case
-  std::size_t repeat = 1, repeats = 1; // repeat counts from 1
-  std::uint64_t step = 0, steps = 0;   // steps is 0: unknown, or the run has not begun; the line then shows no step
-  std::optional<double> samples_per_second, seconds_left; // seconds_left: of the campaign; std::nullopt: not shown
+  std::size_t repeat = 1, repeats = 1; // repeat counts from 1; repeats is 0: as many as measure.precision needs
+  // Half of the interval of E or samples/s over its median, the largest of the cases that run. std::nullopt: not known.
+  std::optional<double> half_width;
+  // `step`: steps that the slowest worker has completed; `steps`: steps of the run, warm-up included. `steps` is 0 if
+  // unknown; the line then shows no step.
+  std::uint64_t step = 0, steps = 0;
+  std::optional<double> samples_per_second; // of all workers together, since the run began; std::nullopt: not shown
+  // Until the end of the campaign, with measure.precision at most; std::nullopt: not shown.
+  std::optional<double> seconds_left;
 };
 
 } // namespace regatta

@@ -33,6 +33,7 @@ public:
   void record_untested(const std::string& component_and_reason);
 
   bool has_tests() const { return !places_.empty(); }
+  // Returns the number of tests with this status: "passed", "failed", "skipped" or "not_run".
   std::uint64_t count(const char* status) const { return document_.at(status).get<std::uint64_t>(); }
   const nlohmann::ordered_json& document() const { return document_; }
 

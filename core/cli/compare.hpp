@@ -8,7 +8,8 @@ namespace regatta {
 
 struct compare_options {
   std::vector<std::string> results; // files, or folders with a result.json
-  std::vector<std::string> gates, across;
+  std::vector<std::string> gates;   // as parse_gate() takes them
+  std::vector<std::string> across;  // parts of the fingerprint that may differ (comparable_parts())
   std::string format = "console";
 };
 // Runs `regatta compare`. Returns 0, or 5 (gate) if a gate failed. Throws failure (usage) if a file is no result, if an

@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "cli/estimate.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
@@ -48,7 +49,7 @@ ordered_json document_of(const experiment& e, const campaign_estimate& all, cons
     const bool runs = c.refused.empty();
     cases.push_back({{"case", swept},
                      {"ranks", runs ? ordered_json(c.ranks) : ordered_json()},
-                     {"repeats", e.cases[i].measure.repeats},
+                     {"repeats", fewest_repeats(e.cases[i].measure)},
                      {"time", runs ? json_of(c.time) : ordered_json()},
                      {"memory_bytes", runs ? ordered_json(c.memory) : ordered_json()},
                      {"flops_known", c.flops_known},
@@ -99,16 +100,22 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
 }
 
 // Returns the line below the table.
-std::string closing(const campaign_estimate& all, const machine_speed& machine) {
+std::string closing(const experiment& e, const campaign_estimate& all, const machine_speed& machine) {
   const auto count = all.cases.size();
   const auto runnable = static_cast<std::size_t>(
       std::ranges::count_if(all.cases, [](const case_estimate& c) { return c.refused.empty(); }));
   if (runnable == 0) return "Nothing was run. No case can run on this machine.";
   const std::string which = runnable == count ? fmt::format("{} case{} would take", count, count == 1 ? "" : "s")
                                               : fmt::format("{} of {} cases would take", runnable, count);
-  return fmt::format("Nothing was run. {} {} on {:g} idle core{} of {:.0f} GFLOP/s.", which,
+  const measure_config& m = e.cases.front().measure;
+  const std::string sampling =
+      m.precision > 0
+          ? fmt::format(" That is {} repeats; more follow until every figure is known to {:g} %, for at most {}.",
+                        fewest_repeats(m), 100 * m.precision, exact_nanoseconds(m.budget))
+          : "";
+  return fmt::format("Nothing was run. {} {} on {:g} idle core{} of {:.0f} GFLOP/s.{}", which,
                      all.total.seconds < 1 ? "less than 1 s" : "about " + human_duration(all.total.seconds),
-                     machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+                     machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9, sampling);
 }
 
 } // namespace
@@ -129,7 +136,7 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
     print_output(draw_markdown(table));
     break;
   }
-  case format::console: print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(all, machine)));
+  case format::console: print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(e, all, machine)));
   }
   return e.cases.size() == 1 ? all.cases[0].code : 0;
 }

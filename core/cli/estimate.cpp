@@ -5,6 +5,7 @@
 #include "launch/cpus.hpp"
 #include "launch/memory.hpp"
 #include "machine/speed.hpp"
+#include "results/sampling.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -224,6 +225,10 @@ time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, c
 
 // ------------------------------------------------------------------------------------------------ the campaign ---
 
+std::uint64_t fewest_repeats(const measure_config& m) {
+  return m.precision > 0 ? fewest_rounds : static_cast<std::uint64_t>(m.repeats);
+}
+
 campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, const machine_speed& machine) {
   std::vector<case_config> asked;
   for (const case_config& c : e.cases)
@@ -253,7 +258,7 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
       const plugin_facts& facts = answers.of(c);
       const prepared_run run = prepare(answers, c, "");
       check_tables(c, facts.model, run.exchanges_rows);
-      const auto repeats = static_cast<std::uint64_t>(c.measure.repeats);
+      const std::uint64_t repeats = fewest_repeats(c.measure);
       const time_estimate once = estimate_run(c, facts, run, answers.plugins(), machine);
       entry.ranks = run.ranks.size();
       entry.flops_known = facts.model.flops_per_sample > 0;

@@ -43,7 +43,7 @@ time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, c
 
 // The estimate of one case, or the reason why it cannot run.
 struct case_estimate {
-  std::size_t ranks = 0;
+  std::size_t ranks = 0;    // processes of one run
   time_estimate time;       // all repeats, without shared_estimate's runs
   std::uint64_t memory = 0; // bytes of all ranks together
   bool flops_known = false; // false: `time` lacks the model's computing, because its FLOPs are unknown
@@ -55,10 +55,13 @@ struct case_estimate {
 struct shared_estimate {
   std::string what; // "baseline", "control", "kernel timing"
   std::int64_t workers = 1;
-  std::uint64_t runs = 1;         // the most repeats of any of these cases; 1 for kernel timing
+  std::uint64_t runs = 1;         // most repeats of these cases, twice that for a baseline; 1 for kernel timing
   time_estimate time;             // all runs together
   std::vector<std::size_t> cases; // the cases that share it, counted from 0
 };
+
+// Returns the repeats of a case, with measure.precision the fewest that it can have.
+std::uint64_t fewest_repeats(const measure_config& m);
 
 struct campaign_estimate {
   std::vector<case_estimate> cases; // one for each case of the experiment, in order

@@ -175,8 +175,8 @@ int dispatch(int argc, char** argv) {
             "allreduce, reducescatter, allgather, alltoall, broadcast, send, push_pull")
       ->delimiter(',');
   add_option(comm_app, "--algorithm", communication.algorithms, "NAME,...",
-             "native, ring, halving_doubling, recursive_doubling, tree, scatter_gather: those that an operation has "
-             "(default: all)")
+             "native, ring, halving_doubling, recursive_doubling, pairwise, tree, scatter_gather: those that an "
+             "operation has (default: all)")
       ->delimiter(',');
   add_shown("--ranks", communication.ranks, "N,...", "processes")->delimiter(',')->check(CLI::Range(2, 1024));
   add_shown("--min", communication.least, "SIZE", "the smallest message");

@@ -15,12 +15,12 @@
 
 namespace regatta {
 
-// In both functions `all` is a view of no rank.
-// Returns whether the strategy, by its talks(), lets any two ranks exchange messages.
+// In talks() and peers_of(), `all` is a view of no rank (cluster_layout::view), and `values` are the strategy's
+// parameters. Returns whether the strategy, by its talks(), lets any two ranks exchange messages.
 bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
 
-// Returns the ranks that the strategy, by its talks(), lets exchange messages with `rank`, and with `all_workers` of a
-// worker all other workers: ascending, without itself.
+// Returns the peers of `rank`, ascending, without itself: the ranks with which the strategy, by its talks(), lets it
+// exchange messages; if `all_workers` is true and `rank` is a worker, also all other workers.
 std::vector<std::uint32_t> peers_of(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all,
                                     std::uint32_t rank, bool all_workers);
 

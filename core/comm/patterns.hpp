@@ -40,7 +40,7 @@ bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 //   allreduce      2 (n - 1) / n: the minimum of any algorithm, so that numbers of ranks can be compared
 //   reducescatter  (n - 1) / n: the minimum too; the size is that of the whole buffer, n shards
 //   allgather      (n - 1) / n, as reducescatter
-//   alltoall       (n - 1) / n: a rank keeps 1/n of its buffer and sends the rest
+//   alltoall       (n - 1) / n: a rank keeps 1/n of its buffer and sends all other parts
 //   broadcast      1: every rank except the root receives the whole buffer
 //   send           1
 //   push_pull      2: the buffer that a worker sends and the one that it receives are both counted, but not the bytes

@@ -33,7 +33,7 @@ struct plan {
 // Measurements of one rank, for one operation and size.
 struct measurement {
   operation what;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;      // size of the messages: an element of plan::counts in bytes
   std::vector<std::int64_t> ns; // of each iteration, for `send` half of it; empty on a rank that takes no part
   std::uint64_t wrong = 0;      // wrong elements in two checked iterations, before and after the measured ones
   double cpu_seconds = 0;       // of this rank's process, all measured iterations together

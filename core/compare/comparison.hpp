@@ -25,19 +25,20 @@ struct compared_result {
 
 enum class outcome_of_test {
   equal,     // both have the same value in every repeat
-  better,    // B is better: the difference is significant
-  worse,     // B is worse
+  better,    // B is better: the difference is significant, or neither side varies between its repeats
+  worse,     // B is worse, in the same sense
   alike,     // no significant difference; the interval bounds it
   undecided, // too few repeats for any difference to be significant
 };
 
 // One figure of a case in A and B.
 struct compared_figure {
-  std::string path;                    // "samples_per_second"
-  double a = 0, b = 0;                 // medians
-  std::size_t repeats = 0, needed = 0; // the fewer of the two sides; `needed` if undecided: as many on each side
-  interval ratio;                      // B / A
-  std::optional<double> p;             // adjusted; std::nullopt: not tested, because neither side varies
+  std::string path;        // "samples_per_second"
+  double a = 0, b = 0;     // medians
+  std::size_t repeats = 0; // of the side that has fewer
+  std::size_t needed = 0;  // if undecided: repeats of each side with which a difference can be significant
+  interval ratio;          // B / A
+  std::optional<double> p; // adjusted; std::nullopt: not tested, because neither side varies
   outcome_of_test outcome = outcome_of_test::undecided;
   std::string verdict; // in words
 };

@@ -12,7 +12,7 @@
 namespace regatta {
 
 // [any] Returns a comparison as a document that ends in a newline: tables, or JSON of schema regatta.comparison/1, or
-// CSV with one row for each figure of each case. `width`: columns of the terminal, for format::console; 0: any.
+// CSV with one row for each figure of each case. `width`: columns of the terminal, for format::console; 0: unlimited.
 std::string render_comparison(const comparison& c, const std::vector<gate_result>& gates, format f, std::size_t width);
 
 } // namespace regatta

@@ -12,7 +12,8 @@
 namespace regatta {
 
 // [any] Returns the settings of a case by key ("train.batch"): those of the experiment, with the case's own values. It
-// leaves out names, and parameters of a plugin that the sweep varies, which the result does not have for each case.
+// leaves out the name and the file of the experiment, and parameters of a plugin that the sweep varies, which the
+// result does not have for each case.
 std::map<std::string, nlohmann::json> settings_of(const nlohmann::json& document, const nlohmann::json& entry);
 
 // [any] Returns how two cases differ in settings, in parts of the fingerprint that settings do not show, and in the

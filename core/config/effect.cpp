@@ -94,6 +94,8 @@ constexpr rule rules[] = {
     {"cluster.straggler.rank", "cluster.straggler.factor",
      [](const case_config& c) { return c.cluster.straggler.factor > 1; }},
     {"measure.steps", "measure.seconds", [](const case_config& c) { return !(c.measure.seconds > 0); }},
+    {"measure.repeats", "measure.precision", [](const case_config& c) { return !(c.measure.precision > 0); }},
+    {"measure.budget", "measure.precision", [](const case_config& c) { return c.measure.precision > 0; }},
     {"measure.evaluate_every", "data.evaluation_path",
      [](const case_config& c) { return !c.data.evaluation_path.empty(); }},
 };

@@ -76,7 +76,7 @@ public:
   // queues the message. Never throws. Of `why` the first 64 KiB are sent.
   void failed(const std::string& why, int code, blame b = blame::own) noexcept;
   // [any] Queues a line for the coordinator's standard error or log; `level` is RG_LOG_*. The line is lost if the
-  // connection is. Of a line above 64 KiB the rest is left out, and the line says how many bytes that is.
+  // connection is. A line above 64 KiB is cut there, and ends with the number of bytes that were left out.
   void log(int level, const std::string& text) noexcept;
 
   // [main] Sets the callback for an early end of the case. It runs on the control thread, with the number of the rank

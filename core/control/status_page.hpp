@@ -12,24 +12,28 @@
 
 namespace regatta {
 
-// Classes of operations by the time that they may show no progress; stall_limits (launch/stall_detector.hpp) has the
-// times.
+// Classes of operations, by how long one may show no sign of progress before the rank counts as stalled; stall_limits
+// (launch/stall_detector.hpp) has the times.
 enum class pace : std::uint32_t {
-  step,   // an operation of every step: some multiple of a usual step
-  rare,   // an operation that comes once, or now and then: set-up, evaluation, drain
-  unseen, // an operation that may take minutes without a sign to the engine: autotuning, opening a data set
+  step,   // a part of every step; the limit grows with the mean time of a step
+  rare,   // comes once or now and then, such as set-up, evaluation or drain; the limit is some minutes
+  unseen, // may run for minutes without a sign of progress, such as autotuning or opening a data set; longest limit
 };
 
-// Reasons for which a rank waits.
-enum class waiting : std::uint32_t { nothing, coordinator, peers };
+// For what a thread of the rank waits.
+enum class waiting : std::uint32_t {
+  nothing,
+  coordinator, // for the answer to a call on the control channel, such as a barrier
+  peers,       // for messages of other ranks, while it polls the strategy
+};
 
 // One reading of the page. The fields are read one after the other, not atomically together.
 struct rank_status {
   std::uint64_t step = 0, samples = 0; // completed so far
-  std::uint64_t work = 0;              // a count that increases with every sign of progress
-  waiting waits = waiting::nothing;    // peers, if any thread polls the strategy; else coordinator, if any waits for it
-  std::uint64_t rounds = 0;            // polls of the strategy; stands still while a plugin's function does not return
-  std::string operation;               // empty: none yet
+  std::uint64_t work = 0;              // number of signs of progress so far
+  waiting waits = waiting::nothing;    // peers if any thread waits for peers; else coordinator if any waits for it
+  std::uint64_t rounds = 0;            // begun polls of the strategy; constant while a plugin's function hangs in one
+  std::string operation;               // the last one that began; empty: none yet
   regatta::pace pace = regatta::pace::rare;
 };
 
@@ -49,17 +53,17 @@ public:
   int descriptor() const noexcept { return descriptor_.get(); }
   void close_descriptor() noexcept { descriptor_.reset(); } // the mapping remains
 
-  // The rank's side. operation() copies at most 59 bytes of `what`; progress() takes totals so far. Both count as
-  // progress.
+  // The rank's side. operation() says what the rank begins, and copies at most 59 bytes of `what`. progress() sets the
+  // totals of completed steps and samples. Both count as a sign of progress.
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   void worked() noexcept; // counts one more sign of progress
-  void round() noexcept;  // counts one more poll of the strategy
+  void round() noexcept;  // counts a poll of the strategy that begins
   // The calling thread waits for `what` between begin_wait() and end_wait(what). Several threads may wait at once.
   void begin_wait(waiting what) noexcept;
   void end_wait(waiting what) noexcept;
 
-  // The coordinator's side.
+  // The coordinator's side. Returns the state of the rank now.
   rank_status read() const;
 
 private:

@@ -9,9 +9,9 @@
 
 namespace regatta {
 
-// Normally distributed numbers with mean 0 and deviation 1 from 16 random bits each: the quantiles in the middle of
-// 65536 equally likely intervals, up to 4.3 deviations. A table replaces logarithm and cosine, because input is
-// generated in the timed region.
+// Normally distributed numbers with mean 0 and standard deviation 1, from 16 random bits each: the quantiles in the
+// middle of 65536 equally likely intervals, up to 4.3 deviations. A table replaces logarithm and cosine, because input
+// is generated in the timed region.
 class normal_table {
 public:
   normal_table();

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int alive_in_child = 3; // descriptor of the pipe in the child; the watch below names it
 
-// Starts the command beside a watch, which reads from a pipe to which no process writes. This process holds the other end,
-// so the read returns once this process has ended, by whatever signal; the watch then kills the whole group. The outer
+// Starts the command beside a watch, which reads from a pipe to which no process writes. This process holds the other
+// end, so the read returns once this process has ended, by any signal; the watch then kills the whole group. The outer
 // parentheses make the watch a child of init, so that a command that waits for its children does not wait for it.
 constexpr char script[] = "( (read -r end <&3; kill -KILL 0) & ); exec 3<&-; exec /bin/sh -c \"$1\"";
 

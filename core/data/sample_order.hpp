@@ -11,9 +11,10 @@
 
 namespace regatta {
 
-// [any] Returns the image of `i` (i < n) under a permutation of 0 .. n-1 that depends on `key`. A Feistel network
-// permutes the next power of four, whatever its round function; it is repeated until the result is below n (cycle
-// walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002), fewer than four times on average.
+// [any] Returns the image of `i` (i < n) under a permutation of 0 .. n-1 that depends on `key`. A Feistel network,
+// which is a permutation for any round function, permutes the numbers below the least power of four that is n or more.
+// It is repeated until the result is below n (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite
+// domains", 2002), fewer than four times on average.
 constexpr std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t key) noexcept {
   const int half = (std::bit_width(n - 1) + 1) / 2;
   const std::uint64_t mask = (std::uint64_t{1} << half) - 1;

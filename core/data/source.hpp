@@ -45,8 +45,8 @@ public:
   // sample once, in a new order if they are shuffled. So no sample is dropped, and a batch may span two epochs.
   virtual std::uint64_t size() const noexcept { return 0; }
 
-  // [main] Returns weights proportional to the frequency of each index of input number `input`, not normalised; indices
-  // past the end never occur. Empty: unknown.
+  // [main] Returns weights proportional to the frequency of each index of the input with this number, counted from 0;
+  // not normalised. Indices past the end never occur. Empty: unknown.
   virtual std::vector<double> frequencies(std::size_t) const { return {}; }
 
   // [any] Returns the number of damaged records that were skipped so far (data.on_bad_record = "skip").

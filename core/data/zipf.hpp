@@ -10,7 +10,7 @@ namespace regatta {
 
 // Random numbers from 0 to n - 1; k has a probability proportional to (k + 1)^-s. With s near 1 that is the frequency
 // of words in a language. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates
-// from monotone discrete distributions" (1996): a few logarithms per number, whatever n is, and no table.
+// from monotone discrete distributions" (1996): a few logarithms per number, independent of n, and no table.
 class zipf {
 public:
   // Requires n >= 1 and s >= 0.

@@ -61,8 +61,8 @@ public:
   void* handle(stream s);
 
   // Host memory that all streams can access (pinned), not zeroed; never null. The owner must free it only when no
-  // stream accesses it any more (or after silence()), and before the device is destroyed. release() leaves it to the
-  // device, whose destructor frees it.
+  // stream accesses it any more (or after silence()), and before the device is destroyed. After
+  // std::unique_ptr::release() it belongs to the device, whose destructor frees it.
   struct free_memory {
     device* of;
     void (*release)(void* self, void* address); // of rg_device

@@ -26,8 +26,8 @@ public:
 
   // Returns whether the transport cannot access regions, so that everything goes through scratch.
   virtual bool always_copies() const noexcept { return false; }
-  // Returns `bytes` of scratch memory; free it before this object's processor. Throws failure if there is not enough: run
-  // on the host, by the status of the executor's function on a device.
+  // Returns `bytes` of scratch memory; free it before this object's processor. Throws failure if there is not enough
+  // memory: run on the host, by the status of the executor's function on a device.
   virtual scratch_memory allocate_scratch(std::uint64_t bytes) = 0;
   // Returns where scratch memory is: RG_MEMORY_HOST or RG_MEMORY_DEVICE.
   virtual std::uint32_t scratch_place() const noexcept { return RG_MEMORY_HOST; }

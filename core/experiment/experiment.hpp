@@ -39,8 +39,8 @@ struct data_config {
   std::string on_bad_record = "error"; // error: a damaged record ends the run | skip: the next record replaces it
   std::string tokens = "words";        // words | subwords
   std::string vocabulary;              // a file; empty: built from the training text
-  // min_count: occurrences from which on a word is in the vocabulary; window, format words: largest distance of
-  // neighbours
+  // min_count: a word must occur so often in the training text to be in the vocabulary. window (format words): the
+  // largest distance, in words, between a word and its context words.
   std::int64_t min_count = 1, window = 5;
   double subsample = 1e-3; // format words: frequency above which occurrences are dropped at random; 0: never
   std::string endpoint;    // stream: "tcp://HOST:PORT"
@@ -69,14 +69,14 @@ struct train_config {
 // The learning rate over a run; formulas: optimizer/schedule.hpp. `warmup`, `milestones`, `every` and `length` are in
 // `unit`s, `start` and `end` are fractions of the learning rate.
 struct schedule_config {
-  std::string name = "constant"; // constant | step | linear | exponential | noam
-  std::string unit = "step";     // step | epoch
-  double warmup = 0, start = 0;
-  std::vector<double> milestones;
-  double factor = 0.1, every = 0;
-  double length = 0, end = 0;
-  std::int64_t model_size = 512;
-  double epoch_steps = 0; // steps of one epoch, which the ranks compute; 0: not yet, or no epochs. Not a key
+  std::string name = "constant";  // constant | step | linear | exponential | noam
+  std::string unit = "step";      // step | epoch
+  double warmup = 0, start = 0;   // length of the warm-up, and the fraction with which it begins
+  std::vector<double> milestones; // step: when the rate is multiplied by `factor`
+  double factor = 0.1, every = 0; // exponential: multiplied by `factor` after each `every`
+  double length = 0, end = 0;     // linear: when it reaches the fraction `end`
+  std::int64_t model_size = 512;  // noam: number of features of the model
+  double epoch_steps = 0;         // steps of one epoch, which the ranks compute; 0: not yet, or no epochs. Not a key
 };
 
 struct optimizer_config {
@@ -114,9 +114,13 @@ struct measure_config {
   std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
+  // Not 0: in place of `repeats`, as many as it takes until each compared figure is known to this relative half width of
+  // its interval, within `budget` nanoseconds for the whole campaign.
+  double precision = 0;
+  std::int64_t budget = 600'000'000'000;
   bool baseline = true;            // run the baseline and the contention control beside each repeat
   std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
-  double target = 0;               // not 0: upper bound of the final metric "perplexity" or "loss", else lower bound
+  double target = 0;               // of the final metric: upper bound for "perplexity" and "loss", else lower; 0: none
   std::int64_t trace = 0;          // timed steps of a trace (docs/trace.md); 0: none
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };

@@ -212,6 +212,16 @@ std::vector<schema_key> make_schema() {
       POINT(measure.seconds, "not 0: measure for about this many seconds, instead of a number of steps")
           .range(0, 1'000'000),
       POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
+      KEY("measure.precision", c.measure.precision,
+          "not 0: instead of a number of repeats, repeat until every efficiency (or samples/s) is known to this "
+          "relative "
+          "half width of its 95 % interval: 0.02")
+          .range(0, 0.5)
+          .fixed(),
+      KEY("measure.budget", c.measure.budget, "time after which measure.precision gives up, for all cases together")
+          .range(1e9, 1e15)
+          .unit(RG_UNIT_NANOSECONDS)
+          .fixed(),
       POINT(measure.baseline, "also run one worker without communication, the reference of efficiency"),
       POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
           .range(0, largest_count),

@@ -24,12 +24,12 @@ using config_member = std::variant<bool*, std::int64_t*, std::uint64_t*, double*
 struct schema_key {
   rg_param rule; // type, unit, bounds, choices, help as in a plugin's table; `name` is the whole path "train.batch"
   config_member (*member)(experiment& whole, case_config& point); // returns a pointer into one of its arguments
-  bool sweepable;
-  bool above_min = false, below_max = false; // true: rule.min, rule.max itself is not allowed
+  bool sweepable;                                                 // a sweep may vary the key
+  bool above_min = false, below_max = false;                      // true: rule.min, rule.max itself is not allowed
 
   std::string path() const { return rule.name; }
   std::string section() const; // the path up to its first dot: "optimizer" of "optimizer.schedule.name"
-  std::string leaf() const;    // the rest: "schedule.name"
+  std::string leaf() const;    // the path after its first dot: "schedule.name"
 };
 
 // [any] Returns all keys, in the order of the resolved file; a section's keys stand together. Valid for ever.
@@ -37,7 +37,7 @@ const std::vector<schema_key>& schema();
 
 // The sections that choose a plugin and hold its parameters, by the kind of the plugin.
 inline constexpr kind plugin_sections[] = {kind::model, kind::strategy, kind::transport};
-// Require one of plugin_sections.
+// Return the choice of the plugin in this section of `c`. Require one of plugin_sections.
 component_choice& choice_of(case_config& c, kind section);
 const component_choice& choice_of(const case_config& c, kind section);
 

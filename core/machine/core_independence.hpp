@@ -32,7 +32,7 @@ std::optional<core_independence> measure_core_independence(int first, int second
 // The rates of two CPUs that work at once, and the values that influence them.
 struct rates_at_once {
   double fma = 0;                                // multiply-adds in registers, FLOP/s of both together
-  double copy = 0;                               // copies of 16 MiB, bytes/s of both together
+  double copy = 0;                               // copies of 16 MiB: copied bytes/s of both together, each counted once
   std::optional<double> line_round_trip_seconds; // as in core_independence
   std::optional<double> clock_hz;                // of the first CPU after the multiply-adds; std::nullopt: unknown
 };

@@ -19,7 +19,7 @@ struct model_facts {
   bool sums_over_workers = false;     // the model sums over all workers within a step, such as for those statistics
   std::uint64_t parameters = 0;       // without padding, sparse tables included, state not; 0: unknown
   std::uint64_t weight_bytes = 0;     // of dense tensors in memory, padding included
-  std::uint64_t table_parameters = 0; // those of sparse tables
+  std::uint64_t table_parameters = 0; // the part of `parameters` in sparse tables
   std::string table;                  // names of sparse tables; empty: none
   std::uint64_t table_bytes = 0;      // of the rows that a run can touch, at most
   std::uint64_t window_bytes = 0;     // of one worker's windows of one step, at most
@@ -33,9 +33,9 @@ struct model_facts {
 
 struct case_facts {
   model_facts model;
-  std::uint64_t servers = 0; // servers that were started: 0 if the strategy has none
-  bool synchronous = true;   // RG_PLAN_SYNCHRONOUS
-  std::uint64_t global_batch = 0;
+  std::uint64_t servers = 0;      // servers that run: 0 if the strategy has none
+  bool synchronous = true;        // RG_PLAN_SYNCHRONOUS
+  std::uint64_t global_batch = 0; // samples of all workers in one step
   std::string data; // SHA-256 of the data sets for training and evaluation, as in the context; empty: none
   std::vector<std::string> warnings;
   bool lossy = false; // RG_PLAN_LOSSY

@@ -11,6 +11,9 @@
 //              comes second in its round is compared with the first. With role "case" also {"facts", "needs": the roles
 //              of the runs that it is compared with; it counts only if these have run too}
 //   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
+//   sampling   with measure.precision, for one case: {"index", "case", "length": its runs have so many times the
+//              configured steps, "ended": "" (they have from now on, and earlier repeats no longer count), or the reason
+//              for which the case gets no more repeats: "precise", "budget", or "limit" (of the number of repeats)}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
 //              and {"dump"} with a line for each rank if the run made no progress
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
@@ -22,6 +25,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -29,15 +33,16 @@ namespace regatta {
 
 // The contents of a run's record.
 struct finished_run {
-  std::string role;
-  std::size_t index = 0;
-  std::uint64_t repeat = 0;
-  std::uint64_t round = 0; // the number of the round's first run
-  bool asynchronous = false;
-  nlohmann::json plugins, ranks;
+  std::string role;          // "case", "baseline" or "contention"
+  std::size_t index = 0;     // of the case, counted from 0
+  std::uint64_t repeat = 0;  // counted from 0
+  std::uint64_t round = 0;   // the number of the round's first run
+  bool asynchronous = false; // its ranks exchange messages, and the strategy is not RG_PLAN_SYNCHRONOUS
+  nlohmann::json plugins;    // SHA-256 by path
+  nlohmann::json ranks;      // the rank_record of each rank, by rank
   // Only for role "case":
   case_facts facts;
-  bool needs_baseline = false, needs_contention = false;
+  bool needs_baseline = false, needs_contention = false; // which runs of its round it is compared with
 };
 
 // [any] Return records of the experiment `e` for campaign_log::add(). `number` is that of the run.
@@ -51,6 +56,23 @@ nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine
 // [any] Returns {key: value} of the case's swept keys: the member "case" of a record.
 nlohmann::json swept_values(const case_config& c);
 
+nlohmann::json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended);
+
+// How long the cases of a group, which share their runs, have run in this process, in seconds.
+struct group_time {
+  double spent = 0;      // since the group's first round began
+  double last_round = 0; // of its last round; 0 before it
+  double share = 0;      // what the group may take of measure.budget
+};
+
+// What comes next for the cases of a group.
+struct next_round {
+  std::optional<std::uint64_t> repeat; // the cases' next repeat, counted from 0; std::nullopt: they need no more
+  std::int64_t length = 1;             // its runs have so many times the configured steps
+  std::vector<nlohmann::json> records; // to add first
+  std::optional<double> half_width;    // the largest of the compared figures, relative; std::nullopt: not known yet
+};
+
 // The records of a campaign as far as it reads them while it runs. [main]
 class campaign_log {
 public:
@@ -61,9 +83,13 @@ public:
   virtual void add(const nlohmann::json& record) = 0;
 
   virtual const nlohmann::json& context() const = 0; // null before a campaign's record
-  virtual std::uint64_t last_run() const = 0;        // the highest number; 0: no run
+  virtual std::uint64_t last_run() const = 0;        // the highest number of a run; 0: no run
   // Returns true if there are records of the case's run and of all runs that it is compared with.
   virtual bool has(std::size_t index, std::uint64_t repeat) const = 0;
+  // Returns true if the case needs no more repeats.
+  virtual bool complete(std::size_t index) const = 0;
+  // Decides what comes next for cases that share their runs, by indices; at least one.
+  virtual next_round next(const std::vector<std::size_t>& group, const group_time& time) const = 0;
   virtual std::optional<std::string> kernel_choices(const std::string& key) const = 0; // std::nullopt: not recorded
 };
 

@@ -25,7 +25,8 @@ void scale(std::span<float> y, float a) noexcept;
 // u = a * u + g, then v += u: momentum and its accumulation (Lin et al., Deep Gradient Compression, equation 4)
 void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept;
 
-// c = alpha * op(a) * op(b) + beta * c (regatta/gemm.hpp), a and b of what.a_type, RG_F32 or RG_BF16; c overlaps neither
+// c = alpha * op(a) * op(b) + beta * c (regatta/gemm.hpp); a and b are of what.a_type, RG_F32 or RG_BF16, and c must
+// overlap neither
 void gemm(const rg_gemm& what, const void* a, const void* b, float* c) noexcept;
 
 // Parts of the Euclidean norm of gradients, by which an update is clipped, or skipped if an element is not finite.

@@ -101,10 +101,11 @@ private:
     std::unique_ptr<void, aligned_free> own;
     std::string name;
   };
+  // Allocates memory of `bytes` bytes, guards included, for the next region, and registers it with the transport.
   void reserve(region& r, rg_memory where, std::uint64_t bytes);
   rg_memory memory_in(std::uint32_t kind) const;
-  void tell(rg_region id, void* address, std::uint64_t bytes, rg_memory where);
-  void write_guard(const region& r, std::uint64_t at) const;
+  void tell(rg_region id, void* address, std::uint64_t bytes, rg_memory where); // registers it with the transport
+  void write_guard(const region& r, std::uint64_t at) const;                    // at byte `at` of its memory
 
   rg_regions transport_{};
   void* transport_self_;

@@ -75,9 +75,11 @@ private:
     double* part; // its norm, in the memory of unit_
   };
 
-  double* room_for_part();
+  double* room_for_part(); // returns memory of unit_ for the norm of one more waiting gradient
+  // Returns the owned range that holds the element; throws failure (plugin) if there is none, as require_owned() does.
   owned& owner_of(std::uint64_t element);
   void require_owned(std::uint64_t first, std::uint64_t count);
+  // Update elements of owned ranges, or of one range whose elements share t, with gradients scaled by `factor`.
   void update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step);
   void update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                       std::uint64_t step, std::uint64_t t) const;

@@ -104,10 +104,10 @@ void row_table::read(row_numbers rows, float* out) {
   }
 }
 
-std::span<const void* const> row_table::places(row_numbers rows) {
+std::span<const void* const> row_table::addresses(row_numbers rows) {
   locate(rows);
-  places_.assign(records_.begin(), records_.end());
-  return places_;
+  addresses_.assign(records_.begin(), records_.end());
+  return addresses_;
 }
 
 void row_table::add(row_numbers rows, const float* gradients) {

@@ -45,9 +45,9 @@ public:
   // and for more waiting gradients than were there before; they throw failure (run) or std::bad_alloc if there is not
   // enough. read() copies the rows' weights to `out`.
   void read(row_numbers rows, float* out);
-  // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
-  // next of these calls.
-  std::span<const void* const> places(row_numbers rows);
+  // Returns pointers to the weights of the rows, in their order. The weights never move; the list of pointers is valid
+  // until the next call of a function that takes row numbers.
+  std::span<const void* const> addresses(row_numbers rows);
   // Adds `gradients` to the rows' waiting gradients, in the order of the calls. Throws failure (plugin) between apply()
   // and commit() if the rule clips.
   void add(row_numbers rows, const float* gradients);
@@ -85,8 +85,9 @@ private:
 
   float* find(std::uint64_t local) const noexcept; // `local` is row / shards
   tail& tail_of(float* record) const noexcept { return *reinterpret_cast<tail*>(record + (1 + states_) * shape_.row); }
-  float* make_record();
-  void prefetch(row_numbers rows, std::size_t at) const noexcept;
+  float* make_record(); // allocates memory for one row: weights, state and tail
+  void prefetch(row_numbers rows, std::size_t at) const noexcept; // of records_[at]
+  // Sets records_ to the records of `rows`; make_missing() allocates and initialises those that are not held yet.
   void locate(row_numbers rows);
   void make_missing(row_numbers rows);
   // Constants of one update call; with Adam, same_for_all is replaced for every t.
@@ -95,9 +96,9 @@ private:
     update_rule::coefficients same_for_all;
   };
   pass pass_of(std::uint64_t step, double factor) const noexcept;
-  tail& note_update(float* record) const noexcept;
+  tail& note_update(float* record) const noexcept; // counts an update in the row's tail
   void update(const pass& p, float* record, const float* gradient);
-  void update_waiting(std::uint64_t step, double factor);
+  void update_waiting(std::uint64_t step, double factor); // updates all rows of waiting_
 
   const update_rule& rule_;
   shape shape_;
@@ -106,9 +107,9 @@ private:
   std::vector<std::unique_ptr<page>> pages_; // by row / shards / page_rows; null: no row of this page is held
   std::vector<std::unique_ptr<void, aligned_free>> chunks_;
   std::uint64_t chunk_used_ = 0, held_ = 0;
-  std::vector<std::int64_t> located_; // rows of the current or last call
-  std::vector<float*> records_;       // their records
-  std::vector<const void*> places_;   // for places()
+  std::vector<std::int64_t> located_;  // rows of the current or last call
+  std::vector<float*> records_;        // their records
+  std::vector<const void*> addresses_; // for addresses()
   std::vector<std::uint64_t> missing_;
   std::vector<float> started_;
   std::vector<float*> waiting_;  // records whose gradient waits

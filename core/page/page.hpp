@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows results as one HTML page: readable without scripts, on paper and in a mail, and without any request to anywhere.
+// Shows results as one HTML page: readable without scripts, on paper and in a mail, and without any network request.
 #pragma once
 
 #include <cstddef>

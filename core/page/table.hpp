@@ -23,7 +23,7 @@ struct page_cell {
 
 struct page_column {
   std::string header, path, tip;
-  bool right = true;
+  bool right = true;  // aligned right
   bool wraps = false; // long texts, in several lines
 };
 
@@ -55,6 +55,6 @@ page_cell number_cell(const nlohmann::json& value, const std::function<std::stri
 // Formats of numbers.
 std::string ratio_text(double ratio);   // "0.85"
 std::string percent_text(double share); // "13.3 %"
-std::string loss_text(double loss);     // three digits
+std::string loss_text(double loss);     // three significant digits
 
 } // namespace regatta::page

@@ -45,8 +45,8 @@ public:
   // are empty, too.
   std::vector<legend_entry> legend_of(const std::vector<std::string>& keys) const;
 
-  // Whether charts of cases have texts and values at each mark. With many cases these would be most of the page, and the
-  // tables have the values.
+  // Returns whether charts of cases have texts and values at each mark. With many cases these would be most of the
+  // page, and the tables have the values.
   bool shows_marks() const { return measured_.size() <= most_rows; }
 
   // Returns a sentence about the cases that charts with a row for each case leave out; empty if they have all.
@@ -76,7 +76,8 @@ nlohmann::json value_at(const nlohmann::json& entry, const std::string& path);
 // Returns low and high of a figure; std::nullopt if it has fewer than two repeats.
 std::optional<std::pair<double, double>> interval_at(const nlohmann::json& entry, const std::string& figure);
 
-// Returns a swept value as a number, with its kind: 4, "64KiB", "10Gbit/s".
+// Returns a swept value as a number, with its kind: 4, "64KiB", "10Gbit/s". Times are in seconds, rates in bit/s.
+// std::nullopt if it is no number.
 std::optional<std::pair<double, measure>> swept_number(const std::string& key, const nlohmann::json& value);
 
 // Returns the attributes of an element that shows a value: data-case, data-path, data-value.

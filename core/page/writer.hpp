@@ -39,6 +39,7 @@ public:
   // Links to the sections, by their ids; only in the markup.
   void navigation(const std::vector<std::pair<const char*, const char*>>& places);
 
+  // `id` is the anchor of the heading, behind set_prefix().
   void heading(const std::string& text, const std::string& id);
   void subheading(const std::string& text);
   void paragraph(const std::string& text);

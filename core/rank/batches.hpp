@@ -63,10 +63,11 @@ private:
 
   slot& of(std::uint64_t step) { return slots_[step % slots_.size()]; }
   const slot& current() const { return slots_[step_ % slots_.size()]; }
-  batch_memory& memory(std::uint64_t step, std::uint64_t m);
+  batch_memory& memory(std::uint64_t step, std::uint64_t m); // of micro-batch m
   void read(std::uint64_t step, std::uint64_t m, batch_memory& into);
-  void read_all(std::uint64_t step);
-  void prepare(std::uint64_t step);
+  void read_all(std::uint64_t step); // the first micro-batch only, unless whole_
+  void prepare(std::uint64_t step);  // reads and counts the step's batch, unless that was done ahead
+  // Sets the step's own counts, and begins their sum over the workers, or multiplies them by the number of workers.
   void count(std::uint64_t step, slot& of);
   void count_tokens(const rg_batch& b);
 

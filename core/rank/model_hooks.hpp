@@ -36,15 +36,20 @@ public:
 
 private:
   static model_hooks& of(void* self) { return *static_cast<model_hooks*>(self); }
-  void map_tensors(const rg_arena& arena);
-  void find_bucket_ends();
+  void map_tensors(const rg_arena& arena); // sets first_ and ready_end_
+  void find_bucket_ends();                 // sets awaited_
+  // The hooks of the model, on the host and on a device.
   rg_status need(std::uint32_t tensor) noexcept;
   void ready(std::uint32_t tensor, rg_fence fence);
   void phase(std::uint32_t phase, rg_fence fence);
+  // Wait until the weights from element `first` on have arrived, or for a sum; `name` is that of the wait in a trace,
+  // or of the sum. Return RG_E_CANCELLED after a failure, which failure_ keeps.
   rg_status wait_for_weights(std::uint64_t first, const char* name) noexcept;
   rg_status sum_over_workers(const char* name, std::span<double> numbers) noexcept;
+  // Calls f(), which waits for other ranks and then holds the strategy. Does not count as computing of a straggler.
   template <class F> rg_status wait(const char* name, const F& f) noexcept;
   void trace_hook(const std::vector<const char*>& names, std::uint32_t tensor) noexcept;
+  // Returns whether a call of the model kept the rules (`broken` is null). If not, keeps the failure, and reports it.
   bool keeps(const std::exception_ptr& broken) noexcept;
 
   session& session_;

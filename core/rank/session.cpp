@@ -72,8 +72,8 @@ const void* session::trace_extension(std::string_view id, event_origin origin) c
   return trace_ && id == RG_EXT_TRACE ? trace_->extension(origin) : nullptr;
 }
 
-// An extension of the model's host and of its executor's. Where no ranks exchange messages, as in a contention control, there are no sums
-// over workers.
+// An extension of the model's host and of its executor's. Where no ranks exchange messages, as in a contention control,
+// there are no sums over workers.
 const void* session::extension(std::string_view id) {
   if (const void* table = trace_extension(id, event_origin::executor)) return table;
   if (id != RG_EXT_STEP_COLLECTIVES || cluster.workers == 1 ||

@@ -37,12 +37,13 @@ public:
   control_client& control;
   const rank_job job;
   const std::uint32_t rank;
-  const rg_cluster cluster;
+  const rg_cluster cluster; // as this rank sees it
 
   // Creates the model, connects to the peers, initialises the weights, and starts the strategy. Collective on the
   // control channel: all ranks call it once, before everything below.
   void open();
-  // As connected_transport::close().
+  // Waits until everything that was sent has arrived, at most 10 s, and closes the transport. Requires that no
+  // operation is pending.
   void close();
 
   model_instance& model() { return *model_; }
@@ -59,11 +60,11 @@ public:
   const strategy_host& strategy() const { return *strategy_host_; }
   connected_transport& transport() { return transport_; }
   state_report& report() { return report_; }
-  // [loop] Calls state_report::poll() for the strategy.
+  // [loop] Runs one round of the strategy, which waits at most 250 ms, and publishes progress (state_report::poll()).
   void poll(std::uint64_t spin_ns) { report_.poll(*strategy_host_, spin_ns); }
   // [any] Makes strategy_host::poll() return. Does nothing before the transport exists.
   void wake() { transport_.wake(); }
-  // As model_memory::average_states().
+  // Averages the model's state tensors over the workers. Collective on the control channel. Waits for a device.
   void average_states() { model_memory_->average_states(control, cluster.workers); }
   // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
   // inspection.hpp. Call it while nothing is pending; waits for a device.

@@ -22,10 +22,10 @@ public:
   // Both must outlive this object.
   step_rows(model_instance& model, sparse_tables& tables) : model_(model), tables_(tables) {}
 
-  // Sets the rows that one batch touches. Throws failure.
+  // Sets the rows that one batch touches. Throws failure if the model cannot list them, or, (plugin), lists wrong ones.
   void set(const rg_batch& batch);
   // Sets the union of the rows that the step's micro-batches touch. batch(m) returns micro-batch m; it is called for
-  // each m below `micro_batches`, in order. Throws failure.
+  // each m below `micro_batches`, in order. Throws failure as the other set().
   void set(std::uint64_t micro_batches, const std::function<rg_batch(std::uint64_t m)>& batch);
 
 private:

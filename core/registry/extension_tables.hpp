@@ -13,8 +13,9 @@
 
 namespace regatta {
 
-// Throws failure (plugin), which names the first function that is not there. `what` is the table: "transport tcp",
-// "transport tcp, extension regatta.cancel/1".
+// Throws failure (plugin), which names the first function that is not there. `functions` has the name of each function
+// that must be there, and whether it is. `what` is the table: "transport tcp", "transport tcp, extension
+// regatta.cancel/1".
 void require_functions(const std::string& what, std::initializer_list<std::pair<const char*, bool>> functions);
 
 // Returns the ids of the extensions of Regatta that this instance of a transport offers. Throws as require_functions()

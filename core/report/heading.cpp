@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "machine/core_independence.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
@@ -42,6 +43,8 @@ const std::vector<std::string> told_otherwise = {"model.plugin",
                                                  "measure.steps",
                                                  "measure.seconds",
                                                  "measure.repeats",
+                                                 "measure.precision",
+                                                 "measure.budget",
                                                  "data.source",
                                                  "data.queue_source",
                                                  "data.content"};
@@ -236,8 +239,41 @@ std::string program_text(const json& context) {
   return about.empty() ? text : text + " (" + join(about) + ")";
 }
 
-std::string repeats_text(const json& experiment) {
+// Returns for example "6 repeats" or "6 to 23 repeats".
+std::string range_text(std::int64_t least, std::int64_t most, const char* unit) {
+  if (least == most) return fmt::format("{} {}{}", most, unit, most == 1 ? "" : "s");
+  return fmt::format("{} to {} {}s", least, most, unit);
+}
+
+std::string sampled_text(const json& result, const json& measure) {
+  std::int64_t fewest = INT64_MAX, most = 0, shortest = INT64_MAX, longest = 0;
+  for (const json& entry : result.at("results")) {
+    const json sampling = entry.value("sampling", json()), rate = entry.value("samples_per_second", json());
+    if (!sampling.is_object() || !rate.is_object()) continue;
+    const auto n = rate.at("n").get<std::int64_t>(), length = sampling.at("length").get<std::int64_t>();
+    fewest = std::min(fewest, n);
+    most = std::max(most, n);
+    shortest = std::min(shortest, length);
+    longest = std::max(longest, length);
+  }
+  const std::string wanted = fmt::format("wanted: ±{:g} % within {}", 100 * measure.at("precision").get<double>(),
+                                         exact_nanoseconds(measure.at("budget")));
+  if (most == 0) return wanted;
+  const double seconds = measure.value("seconds", 0.0);
+  const auto steps = measure.value("steps", std::int64_t{0});
+  const std::string each =
+      seconds > 0 ? human_seconds(seconds * static_cast<double>(shortest)) +
+                        (shortest == longest ? "" : " to " + human_seconds(seconds * static_cast<double>(longest)))
+                  : range_text(steps * shortest, steps * longest, "step");
+  return fmt::format("{} of {} ({})", range_text(fewest, most, "repeat"), each, wanted);
+}
+
+// Returns for example "3 repeats of 30 steps"; with measure.precision "8 to 23 repeats of 30 to 120 steps, for E known
+// to ±2 % in at most 10min".
+std::string repeats_text(const json& result, const json& experiment) {
   const json measure = experiment.value("measure", json::object());
+  if (const json precision = measure.value("precision", json()); precision.is_number() && precision > 0)
+    return sampled_text(result, measure);
   const json repeats = measure.value("repeats", json()), steps = measure.value("steps", json()),
              seconds = measure.value("seconds", json());
   if (!repeats.is_number()) return "";
@@ -290,7 +326,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   lines.back().push_back(algorithms_text(result));
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
-  machine.push_back(repeats_text(experiment));
+  machine.push_back(repeats_text(result, experiment));
   machine.push_back(interval_text(result));
   machine.push_back(noise_text(result));
   lines.push_back(machine);

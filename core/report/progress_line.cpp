@@ -38,9 +38,12 @@ std::string progress_line(const progress& p, std::size_t width) {
   parts.push_back({p.label.empty() ? number : number + " " + p.label, 0});
   if (!p.phase.empty()) parts.push_back({p.phase, 2});
   if (p.repeats > 1) parts.push_back({fmt::format("repeat {}/{}", p.repeat, p.repeats), 4});
+  if (p.repeats == 0) parts.push_back({fmt::format("repeat {}", p.repeat), 4});
+  if (p.half_width) parts.push_back({fmt::format("±{:.1f} %", 100 * *p.half_width), 2});
   if (p.steps > 0) parts.push_back({fmt::format("step {}/{}", p.step, p.steps), 3});
   if (p.samples_per_second) parts.push_back({fmt::format("{:.1f} samples/s", *p.samples_per_second), 5});
-  if (p.seconds_left) parts.push_back({human_duration(*p.seconds_left) + " left", 1});
+  if (p.seconds_left)
+    parts.push_back({(p.repeats == 0 ? "at most " : "") + human_duration(*p.seconds_left) + " left", 1});
   std::string line = joined(parts);
   while (width > 0 && display_width(line) > width && parts.size() > 1) {
     parts.erase(std::max_element(parts.begin(), parts.end(),

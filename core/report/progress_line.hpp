@@ -8,9 +8,9 @@
 
 namespace regatta {
 
-// Returns one line for a terminal, without line end, of at most `width` columns (0: any). A line that is too long loses
-// its least important parts first, then the end of its text.
-//   [2/6] allreduce shm 2 workers   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left
+// Returns one line for a terminal, without line end, of at most `width` columns (0: unlimited). A line that is too long
+// loses its least important parts first, then the end of its text.
+//   [2/6] allreduce, shm, 2 workers   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left
 // To draw: "\r" + line + "\x1b[K"; to clear: "\r\x1b[K".
 std::string progress_line(const progress& p, std::size_t width);
 

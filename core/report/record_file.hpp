@@ -27,8 +27,8 @@ public:
 
   // Passes every intact record to `take`, in order, and truncates the file before a last line without its end. A record
   // for which `take` throws a std::exception counts as damaged; damaged records stay in the file. Returns a sentence
-  // for each record that is ignored. Throws failure (run) if the file cannot be read. Call it before the first
-  // append().
+  // for each record that is ignored. Throws failure (run) if the file cannot be read or truncated. Call it before the
+  // first append().
   std::vector<std::string> read(const std::function<void(nlohmann::json&&)>& take);
 
   // Queues a record in memory for write().

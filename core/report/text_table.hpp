@@ -35,7 +35,7 @@ std::string shortened(const std::string& text, std::size_t width);
 
 // Returns the width that draw() needs, without notes.
 std::size_t width_of(const text_table& table);
-// Removes dispensable columns until the table fits `width` (0: any), or none is left; it may then still be wider.
+// Removes dispensable columns until the table fits `width` (0: unlimited), or none is left; it may then still be wider.
 // Returns the headers of the removed columns. Requires that key columns are not dispensable.
 std::vector<std::string> fit(text_table& table, std::size_t width);
 

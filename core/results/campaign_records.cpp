@@ -3,6 +3,7 @@
 
 #include "base/json_members.hpp"
 #include "measure/rank_record.hpp"
+#include "results/sampling.hpp"
 
 #include <algorithm>
 
@@ -59,9 +60,21 @@ void campaign_records::add(const json& record) {
       rates_[round] = {member<double>(machine, "fma"), member<double>(machine, "copy"),
                        member<std::optional<double>>(machine, "line_round_trip_seconds"),
                        member<std::optional<double>>(machine, "clock_hz")};
+  } else if (kind == "sampling") {
+    add_sampling(record);
   } else {
     throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
   }
+}
+
+void campaign_records::add_sampling(const json& record) {
+  const auto length = member<std::int64_t>(record, "length");
+  const auto ended = member<std::string>(record, "ended");
+  if (length < 1) throw failure(exit_code::usage, fmt::format("no run has a length of {}", length));
+  case_state& c = case_of(record);
+  c.ended = ended;
+  if (length != c.length) c.repeats.clear();
+  c.length = length;
 }
 
 void campaign_records::add_run(const json& record) {
@@ -74,7 +87,8 @@ void campaign_records::add_run(const json& record) {
   if (number == 0 || number > most_runs) throw failure(exit_code::usage, fmt::format("no run has number {}", number));
   if (role != "case" && role != "baseline" && role != "contention")
     throw failure(exit_code::usage, fmt::format("unknown role \"{}\"", role));
-  if (repeat_number >= static_cast<std::uint64_t>(experiment_.cases[index].measure.repeats))
+  const measure_config& measure = experiment_.cases[index].measure;
+  if (repeat_number >= (measure.precision > 0 ? most_rounds : static_cast<std::uint64_t>(measure.repeats)))
     throw failure(exit_code::usage, fmt::format("the case has no repeat {}", repeat_number));
   const auto round_number = member<std::uint64_t>(record, "round");
   if (round_number == 0 || round_number > number)
@@ -136,6 +150,24 @@ bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
   const case_state& c = cases_.at(index);
   const auto found = c.repeats.find(repeat);
   return c.released.count(repeat) != 0 || (found != c.repeats.end() && found->second.complete());
+}
+
+bool campaign_records::complete(std::size_t index) const {
+  const measure_config& measure = experiment_.cases.at(index).measure;
+  if (measure.precision > 0) return !cases_.at(index).ended.empty();
+  for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(measure.repeats); ++r)
+    if (!has(index, r)) return false;
+  return true;
+}
+
+next_round campaign_records::next(const std::vector<std::size_t>& group, const group_time& time) const {
+  if (experiment_.cases.at(group.front()).measure.precision > 0)
+    return next_sampled_round(experiment_, *this, group, time);
+  next_round next;
+  for (const std::size_t index : group)
+    for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(experiment_.cases.at(index).measure.repeats); ++r)
+      if (!has(index, r)) next.repeat = std::min(r, next.repeat.value_or(r));
+  return next;
 }
 
 std::optional<machine_rates> campaign_records::rates_of(std::uint64_t round) const {

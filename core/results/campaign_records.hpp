@@ -19,6 +19,7 @@
 
 namespace regatta {
 
+// The records that were added, as figures by case and repeat. [main]
 class campaign_records : public campaign_log {
 public:
   // The experiment must outlive this object and not change.
@@ -29,6 +30,8 @@ public:
   std::uint64_t last_run() const override { return last_; }
   bool has(std::size_t index, std::uint64_t repeat) const override;
   std::optional<std::string> kernel_choices(const std::string& key) const override;
+  bool complete(std::size_t index) const override;
+  next_round next(const std::vector<std::size_t>& group, const group_time& time) const override;
 
   std::map<std::string, std::string> plugins() const { return sums_; } // of all runs: SHA-256 by path
 
@@ -50,6 +53,8 @@ public:
     std::map<std::uint64_t, recorded_repeat> repeats; // by their numbers, counted from 0
     nlohmann::json failure;                           // the record of a failure since its last run; null: none
     std::set<std::uint64_t> released;                 // repeats whose figures were freed
+    std::int64_t length = 1; // with measure.precision: its runs have so many times the configured steps
+    std::string ended;       // why measure.precision gives it no more repeats, as in its record; empty: it may
   };
   // Valid as long as this object.
   const case_state& of_case(std::size_t index) const { return cases_.at(index); }
@@ -72,6 +77,7 @@ private:
   static void pair(recorded_repeat& repeat, const round_runs& round, std::int64_t workers);
   case_state& case_of(const nlohmann::json& record);
   void add_run(const nlohmann::json& record);
+  void add_sampling(const nlohmann::json& record);
 
   const experiment& experiment_;
   nlohmann::json context_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Intervals and tests for a few repeats of a run. All are exact for independent samples (those of the sums of ranks up
-// to 200 pairs or 50 + 50 samples, beyond which the normal approximation of the sum is used); none assumes a normal
-// distribution of the samples, because other load on a machine delays single repeats by far more than the rest. (Bootstrap
-// intervals cover too rarely at n below 20.) Samples may be in any order and must be finite. All are [any].
+// to 200 pairs or 50 + 50 samples, beyond which the normal approximation of the sum is used); none assumes that the
+// samples are normally distributed, because other load on a machine delays single repeats by far more than the rest.
+// (Bootstrap intervals cover too rarely at n below 20.) Samples may be in any order and must be finite. All are [any].
 //
 // The logarithm of a ratio is the natural one: a comparison takes d = log(a / b) of each repeat, so that "5 % faster"
 // and "5 % slower" are equally far from 0, and exp() of an interval's bounds is the interval of the ratio.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/result_document.hpp"
 
+#include "base/units.hpp"
 #include "results/case_entry.hpp"
 #include "results/disturbance.hpp"
+#include "results/sampling.hpp"
 
 #include <algorithm>
 
@@ -12,12 +14,31 @@ namespace regatta {
 
 using nlohmann::json;
 
+namespace {
+
+// Says how well the compared figure is known, and why there are no more repeats.
+void add_sampling(json& entry, const case_config& config, const campaign_records::case_state& c) {
+  const auto half_width = relative_half_width(compared_figure(config, c));
+  entry["sampling"] = {{"precision", config.measure.precision},
+                       {"half_width", half_width ? json(*half_width) : json(nullptr)},
+                       {"length", c.length},
+                       {"ended", c.ended.empty() ? json(nullptr) : json(c.ended)}};
+  if (c.ended == "budget" || c.ended == "limit")
+    entry["warnings"].push_back(fmt::format(
+        "precision: {} before the figure was known to {:g} %",
+        c.ended == "budget" ? fmt::format("measure.budget of {} was spent", exact_nanoseconds(config.measure.budget))
+                            : fmt::format("there were {} repeats", most_rounds),
+        100 * config.measure.precision));
+}
+
+} // namespace
+
 result_document::result_document(const experiment& e, campaign_records& records)
     : experiment_(e), records_(records), cases_(e.cases.size()) {}
 
 void result_document::update(const json& record) {
   const std::string kind = record.at("kind");
-  if (kind == "failure") update_case(record.at("index"));
+  if (kind == "failure" || kind == "sampling") update_case(record.at("index"));
   if (kind == "run")
     for (const std::size_t index : records_.cases_of(record.at("round"))) update_case(index);
 }
@@ -41,11 +62,14 @@ void result_document::update_case(std::size_t index) {
     error = c.failure.at("error");
   } else if (repeats.empty()) {
     return; // the first repeat waits for the runs that it is compared with
-  } else if (repeats.size() < static_cast<std::size_t>(config.measure.repeats)) {
+  } else if (!records_.complete(index)) {
     status = "partial";
-    error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
+    error = config.measure.precision > 0
+                ? fmt::format("{} repeats, not yet known to {:g} %", repeats.size(), 100 * config.measure.precision)
+                : fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
   }
   result.entry = case_entry(config, c.facts, status, error, repeats);
+  if (config.measure.precision > 0 && !repeats.empty()) add_sampling(result.entry, config, c);
   if (c.failure.is_object() && c.failure.contains("dump")) result.entry["dump"] = c.failure["dump"];
   result.complete = status == "ok";
   if (result.complete) records_.release(index);

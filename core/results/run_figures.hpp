@@ -64,7 +64,7 @@ struct run_figures {
   time_parts time; // mean over workers of their means over counted steps; without workers that have no counted step
 
   // "Per step" below divides by the timed steps of one worker, counted or not.
-  double communication_seconds = 0;            // per step: CPU time of the loop, mean over workers
+  double communication_seconds = 0; // per step: CPU time of the loop (transport, strategy, sums), mean over workers
   std::optional<double> server_update_seconds; // per step: mean over servers; std::nullopt without servers
   double drain_seconds = 0;                    // the longest of all ranks
   // Per step: mean over ranks that are workers (including a co-located server's bytes), and over ranks that are only
@@ -93,18 +93,19 @@ struct run_figures {
   std::string metric;                     // name of the evaluation's metric; empty: none
   std::optional<double> metric_value;     // after the last step
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
-  std::vector<std::optional<double>> metric_seconds;          // when those steps were completed, as loss_seconds
-  std::uint64_t skipped_records = 0;                          // of the dataset, by all workers
-  std::string kernels, layout;                                // of worker 0, as in rank_record
-  std::optional<double> steal;                                // the largest of all ranks; std::nullopt: unknown
-  std::optional<double> run_queue;                            // as steal
-  std::vector<std::string> warnings;                          // of all ranks, each text once
+  std::vector<std::optional<double>> metric_seconds; // of each of metric_curve, when it was computed: as loss_seconds
+  std::uint64_t skipped_records = 0;                 // of the dataset, by all workers
+  std::string kernels, layout;                       // of worker 0, as in rank_record
+  // The largest of all ranks (std::nullopt: unknown): the share of the host's CPU time that the hypervisor gave to
+  // others, and the share of the region in which the thread that holds the strategy was ready to run but had no CPU.
+  std::optional<double> steal, run_queue;
+  std::vector<std::string> warnings; // of all ranks, each text once
 };
 
 // The speed of the machine before a round: that of two CPUs that work at once.
 struct machine_rates {
   double fma = 0;                                // multiply-adds in fp32, FLOP/s of both together
-  double copy = 0;                               // copies of 16 MiB, bytes/s of both together
+  double copy = 0;                               // copies of 16 MiB, copied bytes/s of both together, each counted once
   std::optional<double> line_round_trip_seconds; // of a cache line between the two; std::nullopt: unknown
   std::optional<double> clock_hz;                // of the first of them; std::nullopt: unknown
 };

@@ -138,7 +138,7 @@ std::uint64_t sparse_tables::operate(const rg_op_rows_read& o) {
   float* const out = values(o.target, o.table, o.rows.count);
   if (!regions_.ghosts()) {
     if (in_place_ && (o.flags & RG_ROWS_FOR_MODEL) && rows.size() == rows_[o.table].count)
-      rows_at_[o.table] = held(o.role, o.table).places(rows).data();
+      rows_at_[o.table] = held(o.role, o.table).addresses(rows).data();
     else
       held(o.role, o.table).read(rows, out);
   }

@@ -11,21 +11,24 @@
 
 namespace regatta {
 
-// Sums over all workers in the middle of a step (ext/step_collectives.h). Each worker sends its numbers to all others,
-// which takes one message time, and adds those of all in ascending order of worker. begin(), rounds of
-// strategy_host::poll() until done(), and end() make a sum; [loop].
+// Sums over all workers in the middle of a step (ext/step_collectives.h). A sum consists of begin(), rounds of
+// strategy_host::poll() until done() returns true, and end(), which all workers call. Each worker sends its numbers to
+// all others at once, and adds the numbers of all workers in ascending order of worker, so that the sums are
+// bit-identical on all. [loop]
 class step_sums {
 public:
-  static constexpr std::uint32_t lane = 0; // the most urgent; those of the strategy come after it
+  static constexpr std::uint32_t lane = 0; // the most urgent one; the lanes of the strategy come after it
 
   // [main] Allocates memory for sums of up to `most` numbers. `t` and `regions` must outlive this object. Throws
   // failure as region_table::allocate() does.
   step_sums(transfers& t, region_table& regions, const rg_cluster& c, std::uint64_t most);
 
-  // Sends `mine`. Throws failure (plugin) if they are more than `most`.
+  // Begins to send `mine` to all other workers and to receive theirs. Throws failure (plugin) if it has more than
+  // `most` numbers.
   void begin(std::span<const double> mine);
-  bool done() const noexcept { return tally_.pending == 0; }
-  // Writes the sums. Throws failure (plugin) if another worker sent fewer numbers.
+  bool done() const noexcept { return tally_.pending == 0; } // all numbers are sent and received
+  // Writes the sums; requires as many `sums` as begin() got numbers. Throws failure (plugin) if another worker sent
+  // fewer.
   void end(std::span<double> sums);
 
 private:

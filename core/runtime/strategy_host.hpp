@@ -53,10 +53,12 @@ struct strategy_host_setup {
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
   bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
-  std::uint64_t seed;             // for the strategy
-  std::uint64_t step_numbers = 0; // that a worker's model sums at most at once in a step; 0: none, and no lane for it
-  double momentum = 0;            // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  // Buffers have a size but no bytes; they have bytes, but pointer() fails, as on a device.
+  std::uint64_t seed; // for the strategy
+  std::uint64_t step_numbers =
+      0;               // most numbers of a step_sums sum; 0: the model takes no sums, and no lane is for them
+  double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
+  // ghosts: buffers have a size but no bytes. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
+  // does on a device.
   bool ghosts = false, no_pointers = false;
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
@@ -108,11 +110,12 @@ public:
   std::optional<std::string> find_damage() const;
   // Returns whether any step below `end` has a learning rate above 0, so that its update changes weights.
   bool learns_before(std::uint64_t end) const;
-  // [loop] As transfers::given_bytes().
+  // [loop] Returns the bytes of the sends and collectives that the transport has accepted since the start, in the type
+  // of memory. Receives and messages to the own rank do not count.
   std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
   // Returns the host address of a buffer of the strategy. Requires that it is on the host.
   void* address(const rg_buffer& b) const { return regions_.address(b); }
-  // Requires a worker and strategy_host_setup::step_numbers.
+  // Returns the sums over workers within a step. Requires a worker, and step_numbers above 0 in the setup.
   step_sums& sums() { return *sums_; }
   sparse_tables& tables() { return *tables_; }
   const sparse_tables& tables() const { return *tables_; }
@@ -134,8 +137,8 @@ public:
   // load. Does nothing for a strategy without them. Throws failure with the plugin's text.
   void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
   void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
-  // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy that is not told. Throws failure with
-  // the plugin's text.
+  // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy without this function. Throws
+  // failure with the plugin's text.
   void left(std::uint32_t rank) {
     if (setup_.strategy->left) check_status(setup_.strategy->left(self_, rank), "left");
   }
@@ -180,9 +183,12 @@ public:
   const strategy_records& records() const { return records_; }
   void forget_records() { records_ = {}; }
 
-  // [loop] Times of the optimizer's work: weight_updates::ns() and collect_spans().
+  // [loop] Return the wall time of the optimizer's work in this role since construction, in ns; of work on a device,
+  // only that of enqueueing it.
   std::uint64_t worker_update_ns() const { return updates_->ns(false); }
   std::uint64_t server_update_ns() const { return updates_->ns(true); }
+  // [loop] Replaces the content of `out` by the device's begin and end marks of each update as worker since the last
+  // call (weight_updates::collect_spans()).
   void collect_update_spans(std::vector<device::span>& out) { updates_->collect_spans(out); }
   // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
   // tables.
@@ -195,8 +201,11 @@ private:
   void set_operation_functions();
   void set_record_functions();
   std::uint64_t now() const;
+  // Execute an operation of the strategy; submit() also records it in the trace. Return RG_DONE if it has ended, RG_OK
+  // if its completion follows.
   rg_status submit(const rg_op& op);
   rg_status execute(const rg_op& op);
+  // Returns the bucket of the arena that a buffer of weights or gradients belongs to; no_bucket for others.
   std::uint32_t bucket_of(const rg_buffer& b) const;
   // These throw failure (plugin), which guarded() turns into a refusal. refuse() always; require_creating() if the
   // strategy has been created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*),
@@ -207,24 +216,28 @@ private:
   bool require_role(const char* what, std::uint32_t role) const;
   // Returns whether the strategy's talks() connects this rank with `peer`, or `peer` is this rank.
   bool talks_to(std::uint32_t peer);
-  rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count);
+  rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count); // rg_strategy_host.own
   struct operand {
     const char* name; // for messages: "the target"
     const rg_buffer& buffer;
     std::uint32_t type = any_type;
   };
   static constexpr std::uint32_t any_type = 0;
+  // Check the buffers of an operation: throw failure (plugin) if one is wrong. accept() also makes later work of a
+  // device wait for the fence of the operation and for the gradients in its buffers; the two with `w` also set the
+  // index of the work.
   void accept(const rg_op& op, std::initializer_list<operand> operands);
   void accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
   void accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
                         rg_work& w);
   void accept_norm(const rg_op& op, const rg_buffer& pair);
   rg_status transfer(const rg_op_transfer& o);
-  bool transport_reaches(const rg_buffer& b) const;
+  bool transport_reaches(const rg_buffer& b) const; // whether it can access the memory
   rg_status collective(const rg_op_collective& o);
   bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const;
   processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
-  rg_work work(std::uint64_t count) const;
+  rg_work work(std::uint64_t count) const;     // on fp32 elements, without kind and target
+  // Executes `w` with the kind of `op` and the target `at`; `bytes` as of complete_work().
   rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
   rg_status fill(const rg_op_fill& o);
   rg_status copy(const rg_op_copy& o);
@@ -238,27 +251,28 @@ private:
   rg_status norm(const rg_op_norm& o);
   rg_status commit(const rg_op_commit& o);
   void commit(bool server, const double* total, std::uint64_t step);
-  void add_norm_of_rows(bool server, double* pair);
+  void add_norm_of_rows(bool server, double* pair); // to the norm of the arena, in the memory of the arena
   template <class Op> rg_status rows(const Op& o);
+  // Calls f() on the thread of functions_, or under a virtual clock after the time that work on `cost` bytes takes.
   rg_status compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f);
   rg_status run(const rg_op_run& o);
   rg_status gemm(const rg_op_gemm& o);
-  void wait_for_gradients(const rg_buffer& buffer);
-  void record_weights_fence();
+  void wait_for_gradients(const rg_buffer& buffer); // later work of the device waits for those in the buffer
+  void record_weights_fence();                      // sets weights_after_
   void complete_device_operations();
   // Completes work on `bytes` of memory: at once, or under a virtual clock after the time that the work takes.
   rg_status complete_work(const rg_op& op, std::uint64_t bytes);
-  static std::uint64_t virtual_ns(std::uint64_t bytes);
+  static std::uint64_t virtual_ns(std::uint64_t bytes); // the time that a simulated rank takes for so many bytes
   void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
-  bool report_ready_buckets();
+  bool report_ready_buckets(); // calls on_gradient; returns whether a bucket was ready
   void check_status(rg_status status, const char* what);
   void move_state(rg_status (*slot)(void*, std::uint64_t, const rg_state*), std::uint64_t step, const rg_state& s) {
     if (slot) check_status(slot(self_, step, &s), "checkpoint");
   }
   void read_arena(std::span<const float> all, const read_function& to) const;
   std::string name_of_buffer();
-  void end_activity(std::uint64_t which, rg_status status);
-  void fail(const std::function<void()>& throws) noexcept; // keeps the first failure
+  void end_activity(std::uint64_t which, rg_status status); // rg_strategy_host.done
+  void fail(const std::function<void()>& throws) noexcept;  // keeps the first failure
 
   strategy_host_setup setup_;
   plugin_host plugin_host_; // of the strategy

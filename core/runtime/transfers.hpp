@@ -32,9 +32,9 @@ namespace regatta {
 
 class transfers {
 public:
-  // Borrows everything but `name`, which begins errors: "transport tcp". `trace` records messages; null: nothing. `functions` belong to the connected transport
-  // instance `self`. Ranks are 0 .. size-1; this rank is `rank`. `on_host` and `on_device` stage regions in host and
-  // device memory; `on_device` is null if no region is on a device.
+  // Borrows everything but `name`, which begins errors: "transport tcp". `trace` records messages; null: no trace.
+  // `functions` belong to the connected transport instance `self`. Ranks are 0 .. size-1; this rank is `rank`.
+  // `on_host` and `on_device` stage regions in host and device memory; `on_device` is null if no region is on a device.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
             std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
             std::uint32_t size, std::uint32_t lanes, trace_recorder* trace = nullptr);
@@ -129,23 +129,29 @@ private:
 
   operation* new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
                            tally* own = nullptr);
-  void through_scratch(operation* o);
-  void pack(operation* o);
-  rg_fence copy_to_target(const operation& o);
+  void through_scratch(operation* o);          // makes the transport use scratch memory in place of the buffer
+  void pack(operation* o);                     // begins to copy the buffer of a send to scratch
+  rg_fence copy_to_target(const operation& o); // begins to copy a received message; returns the fence of scratch
+  // try_post() passes an operation to the transport, and returns false if it must wait. post() then queues it, and
+  // post_waiting() tries the queued ones again.
   void post(operation* o);
   bool try_post(operation* o);
-  void match_self(std::uint32_t lane);
   void post_waiting();
+  // Matches sends of this rank to itself with its receives.
+  void match_self(std::uint32_t lane);
+  // Returns whether an earlier receive into the same bytes is pending; only_local: one that is copied here.
   bool waits_for_earlier(const operation* o, bool only_local) const;
+  // Copies messages that have arrived to their targets and ends the receives.
   void complete_local();
+  // Throws failure (plugin) if the completion belongs to no pending operation.
   operation* operation_of(const rg_completion& c) const;
   static std::string describe(const operation& o);
   std::uint64_t now() const;
   void begin_trace(operation* o);
   void end_trace(const operation& o) const;
   void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
-  void free_emptied();
-  // Collectives share one queue: they begin in the order in which they were submitted, whatever their groups.
+  void free_emptied(); // operations of emptying_ whose scratch is no longer in use
+  // Collectives share one queue: they begin in the order in which they were submitted, also those of different groups.
   fifo& queue_of(const operation* o) {
     return o->function ? queues_.back() : queues_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
   }

@@ -45,7 +45,7 @@ struct simulation_setup {
   // How strongly each element of the arena is pulled to a target value; 0: not at all, gradients only fluctuate. The
   // targets of neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;
-  // The gradients are those of constant_gradient(), whatever the step and the weights; `pull` is ignored.
+  // The gradients are those of constant_gradient(), independent of the step and of the weights; `pull` is ignored.
   bool constant = false;
   std::int64_t table_rows = 0; // of a sparse table; 0: there is none
   std::int64_t table_row = 5;  // elements per row
@@ -59,8 +59,8 @@ struct simulation_setup {
   // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there:
   // what strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
-  // The last worker is gone after so many steps: between two steps all ranks stop, the others are told (left), and only
-  // they go on. 0: all stay.
+  // Number of steps after which the last worker leaves the run: all ranks stop between two steps, the other ranks are
+  // told (rg_strategy.left), and only these go on. 0: it does not leave.
   std::uint64_t stays = 0;
   // If not null, the run goes on from there, with the same cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;
@@ -107,7 +107,7 @@ float initial_weight(std::uint64_t element);
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 // Returns worker `w` of `n`'s gradient with simulation_setup::constant, divided by `n`. Its sum over the workers is an
 // element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the negative for the
-// others. A step of 1/127 of the largest value rounds the small ones to 0.
+// others. Quantising to 127 levels of the largest value rounds the small ones to 0.
 double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element);
 
 // Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.

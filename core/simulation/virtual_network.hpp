@@ -120,11 +120,16 @@ private:
   }
   rg_status collective(rank& r, const rg_collective& c);
   static void write_results(const pending_collective& g); // writes every member's result
+  // Queues a message for the link of `from`; calls `left` when its last byte has left. pump() begins the next one.
   void transmit(rank& from, const rg_transfer& t, std::function<void()> left);
   void pump(rank& from);
+  // Gives the messages of a channel to its receives, both in order.
   void match(key k);
+  // A message has arrived for a receive. complete_arrived() writes it to its buffer, once the earlier receives into the
+  // same bytes have ended.
   void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);
   void complete_arrived(rank& r);
+  // Makes the completion of an operation available to poll().
   void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
   network_options options_;

@@ -18,7 +18,8 @@ namespace regatta {
 void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, std::int64_t>& offsets);
 
 // Removes the events outside of the traced steps of all workers: servers record longer, because they do not know them.
-// Also takes the drops of a rank back whose memory was full only after these steps. Does nothing without spans "step".
+// Sets `dropped` to 0 for a rank without steps, such as a server, that recorded until after the last one: its memory
+// was full only then. Does nothing without spans "step".
 void keep_traced_steps(std::vector<rank_trace>& ranks);
 
 } // namespace regatta

@@ -13,20 +13,24 @@
 
 namespace regatta {
 
-enum class path_part : std::uint8_t { computing, messages, strategy };
+enum class path_part : std::uint8_t {
+  computing, // on the compute thread; input, and waits without a recorded cause, included
+  messages,  // from the strategy's call of send to the end of the receive on the other rank
+  strategy,  // operations of the strategy, and the time between them
+};
 
 // A link of the path: `rank` did `what` from `begin` to `end`.
 struct path_link {
   std::uint32_t rank;
-  path_part part;   // computing: the compute thread, input and waits without a cause included
-  std::string what; // such as "conv4_2 backward" or "waiting for bucket 3 of rank 1"
-  std::uint64_t begin, end;
+  path_part part;
+  std::string what;         // such as "conv4_2 backward" or "waiting for bucket 3 of rank 1"
+  std::uint64_t begin, end; // ns on the clock of the traces
 };
 
 struct critical_path {
   std::uint64_t step = 0;
-  std::uint32_t rank = 0;       // on which the step ends last
-  std::vector<path_link> links; // from the last to the first; adjacent
+  std::uint32_t rank = 0;       // the one on which the step ends last
+  std::vector<path_link> links; // the last one first; each ends where the one before it in this list begins
   std::uint64_t length() const { return links.empty() ? 0 : links.front().end - links.back().begin; }
 };
 
@@ -40,14 +44,15 @@ std::vector<std::uint64_t> steps_of(const std::vector<rank_trace>& ranks);
 // earlier is recorded. std::nullopt: no worker has recorded the step.
 std::optional<critical_path> critical_path_of(const std::vector<rank_trace>& ranks, std::uint64_t step);
 
-// The shares of a path, added up by what and rank, the largest first.
+// The time of all links of a path with the same text and rank.
 struct path_share {
   std::string what;
   std::uint32_t rank;
   std::uint64_t ns;
 };
+// Returns the shares of a path, the largest first.
 std::vector<path_share> shares_of(const critical_path& path);
-// Returns the time of the links of this part.
+// Returns the time of the links of this part together, in ns.
 std::uint64_t ns_of(const critical_path& path, path_part part);
 
 } // namespace regatta

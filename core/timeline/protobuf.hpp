@@ -25,6 +25,7 @@ public:
     key(field, wire_type::fixed64);
     for (int i = 0; i < 8; ++i) out_.push_back(static_cast<char>(value >> (8 * i)));
   }
+  // Writes a double.
   void real(std::uint32_t field, double value) { fixed64(field, std::bit_cast<std::uint64_t>(value)); }
   void bytes(std::uint32_t field, std::string_view value) {
     key(field, wire_type::bytes);

@@ -19,7 +19,8 @@ struct trace_track {
   std::vector<const trace_event*> events;
 };
 
-// Returns the tracks of a rank in the order of a page. The events must outlive them.
+// Returns the tracks of a rank in the order in which Perfetto shows them: by origin, then by number (messages: by lane,
+// peer and direction). The events must outlive them.
 std::vector<trace_track> tracks_of(const rank_trace& r);
 
 // Whether an event belongs to the compute thread, as spans of the executor's track 0 do.

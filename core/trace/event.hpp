@@ -26,7 +26,7 @@ enum class event_origin : std::uint8_t {
   messages,  // sends, receives and native collectives
   transport, // the transport's own spans
 };
-inline constexpr std::uint8_t origins = 7;
+inline constexpr std::uint8_t origins = 7; // number of values of event_origin
 
 // Of a message that carries no bucket, or an unknown one, and of other events.
 inline constexpr std::uint32_t no_bucket = UINT32_MAX;

@@ -23,8 +23,8 @@ public:
   const std::filesystem::path& file() const { return file_; }
   // Returns the algorithm for a key, from the file or from add(), or null. The pointer is valid until the next add().
   const std::string* find(const std::string& key) const;
-  // Remembers a result until save(); replaces an earlier one. `why` is for readers of the file. The texts must contain
-  // no tab and no newline.
+  // Adds a result, or replaces that of the same key: find() returns it from now on, and save() writes it to the file.
+  // `why` is for readers of the file. The texts must contain no tab and no newline.
   void add(const std::string& key, const std::string& algorithm, const std::string& why);
   // Reads the file again, merges the results of add() into it and replaces it atomically. Returns false if that failed;
   // the results then wait for the next save(). Returns true if there is nothing to write.

@@ -20,8 +20,8 @@ struct batch {
   std::uint64_t seed = 1, step = 0, first_sample = 0, global_samples = 1;
   // For the rg_batch that tests make of this batch; the interpreter does not read them. Empty: null there.
   std::vector<std::uint64_t> global_counts;
-  // The weight of each label in a loss that is a mean over labels. 0: the number of samples, divided by the number of
-  // labels of this batch that are not 0.
+  // Factor on the loss of each counted label in a loss that is a mean over labels. 0: the number of samples divided by
+  // the number of labels of this batch that are not 0.
   double label_weight = 0;
 };
 

@@ -27,7 +27,8 @@ private:
   rg_graph graph_;
 };
 
-// A copy in structs that are longer than those of this interface, as a later one may have. The graph must outlive it.
+// A copy in structs that are longer than those of this version of the interface, as structs of a later version may be.
+// The graph must outlive it.
 class longer_graph {
 public:
   explicit longer_graph(const rg_graph& g);

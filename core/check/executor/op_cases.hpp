@@ -17,7 +17,7 @@ namespace regatta::conformance {
 struct op_case {
   std::string name; // "3x7x7 to 17 channels, kernel 3": for messages
   std::function<void(rg::network& net)> build;
-  std::vector<std::uint64_t> batches = {1, 5}; // samples
+  std::vector<std::uint64_t> batches = {1, 5}; // the graph is tested with each of these numbers of samples
 };
 
 struct op_suite {

@@ -12,29 +12,31 @@
 
 namespace regatta::conformance {
 
-// The answer of rg_executor.compile().
+// How rg_executor.compile() ended.
 struct compilation {
   rg_status status;
-  std::string text; // of rg_host.fail(); empty if there was none
+  std::string text; // the reason that the executor passed to rg_host.fail(); empty if it passed none
 };
 
-// Compiles the graph for training in fp32 with the executor s.tested, and destroys the model. [main]
+// Compiles the graph for training in fp32 with s.tested, the executor under test, and destroys the model. [main]
 compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t batch);
-// The same with another executor and these parameters of it.
+// Compiles the graph for training in fp32 with `executor`, whose parameters get these values by name (others keep
+// their defaults), and destroys the model. [main]
 compilation try_compile(const component& executor, const std::map<std::string, nlohmann::json>& parameters,
                         const rg_graph& graph, std::uint64_t batch);
 
-// Computes one step of the graph with the executor s.tested and with the reference, from the same weights and samples.
-// Throws failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not
-// compile the graph. The reference gets `graph`; the executor gets `same`, the same network in other structs. [main]
+// Computes one step with the executor s.tested and with the reference, from the same weights and samples. The reference
+// computes `graph`; the executor compiles `same`, a copy of the network in other structs (graph_changes.hpp). Throws
+// failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not compile it.
+// [main]
 void compare_with_reference(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch);
 inline void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
   compare_with_reference(s, graph, graph, batch);
 }
 
-// Compares what init() of the compiled graph gives for each tensor but sparse tables with rg::initial_values(). Throws
-// failed if an element differs by more than the last bits of a C library's log and cos; skipped if the executor does
-// not compile the graph. [main]
+// Compares the initial values that init() of the compiled graph writes with rg::initial_values(), for each tensor but
+// sparse tables. Throws failed if an element differs by more than the last bits of a C library's log and cos; skipped
+// if the executor does not compile the graph. [main]
 void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 // Compares describe() of the compiled graph with the graph: number of tensors; kind, decay, lr_scale, compressible and
@@ -42,8 +44,8 @@ void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64
 // executor does not compile the graph. [main]
 void compare_description(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
-// Evaluates the graph, whose last node is softmax_cross_entropy, and compares the metric top1 with the part of the
-// samples in which the reference finds the label's logit the largest. Throws failed if the metric has another name or
+// Evaluates the graph, whose last node is softmax_cross_entropy, and compares the metric "top1" with the share of
+// samples in which the label has the largest logit by the reference. Throws failed if the metric has another name or
 // value; skipped if the executor does not compile the graph or computes no metric. [main]
 void compare_metric(const subject& s, const rg_graph& graph, std::uint64_t batch);
 

@@ -49,7 +49,7 @@ struct remote {
 };
 // The end of a peer's put, as poll() reports it to the owner of the region.
 struct notification {
-  std::uint64_t value, bytes;
+  std::uint64_t value, bytes; // the number that the peer gave to the put, and the size of the put
 };
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
@@ -111,11 +111,11 @@ public:
   // Removes the region, and with it the transport's own memory. Requires that no operation uses it.
   void remove(const memory& m);
 
-  // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
-  // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
-  // engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every status, also
-  // RG_AGAIN. With RG_TRANSFER_ADD in `flags`, or with a wire type (rg_transfer.wire, for RG_CAP_CONVERT), the
-  // elements are floats, else bytes. All throw failed if the range does not lie in `m`.
+  // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies the transfer; try_send() and
+  // try_recv() write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every
+  // poll(), as the engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every
+  // status, also RG_AGAIN. With RG_TRANSFER_ADD in `flags`, or with a wire type (rg_transfer.wire, for RG_CAP_CONVERT),
+  // the elements are floats, else bytes. All throw failed if the range does not lie in `m`.
   rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint64_t& cookie);
   rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
@@ -169,8 +169,8 @@ public:
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
 
   void wake() { functions_.wake(self_); }
-  void cancel(std::uint32_t peer);
-  // Call these once, after all operations have completed.
+  void cancel(std::uint32_t peer); // rg_transport.cancel: ends the operations with this peer early
+  // Call one of these, once, after all operations have completed. close() allows connect_timeout.
   rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }
   void close();
   rg_counters counters();

@@ -21,9 +21,10 @@ public:
 
   // Reports that the group made progress: hangs() measures from now on.
   void progress();
-  // Returns true if since the last progress() no thread was runnable for more than `limit` in total, one thread used
-  // more CPU time than `limit`, or more than 12 x `limit` passed. Call it more than once a second: after a longer gap,
-  // only 1 s counts as sleep. Reads /proc at most 5 times a second, and returns false without reading in between.
+  // Returns true if one of these holds since the last progress(): the times in which no thread was runnable add up to
+  // more than `limit`; one thread used more CPU time than `limit`; more than 12 x `limit` passed. Call it more than
+  // once a second: after a longer gap, only 1 s counts as sleep. Reads /proc at most 5 times a second, and returns
+  // false without reading in between.
   bool hangs();
 
 private:

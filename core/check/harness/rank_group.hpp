@@ -27,8 +27,8 @@ public:
   // A barrier: returns when every rank has called it as often. Throws failed if another rank has failed, and timed_out
   // if no call of the plugin returns in any rank for operation_timeout + peer_failure_timeout.
   void barrier();
-  // As barrier(), and polls the transport about a thousand times a second meanwhile. Throws timed_out after that time
-  // in any case.
+  // As barrier(), and polls the transport about a thousand times a second meanwhile. Throws timed_out operation_timeout
+  // + peer_failure_timeout after its begin, even if calls of the plugin return.
   void barrier_polling();
 
 private:
@@ -40,7 +40,7 @@ struct rank_group_shape {
   std::uint32_t ranks = 2; // at most 8
   std::uint32_t lanes = 1;
   ranks_as kind = ranks_as::threads; // ignored after join_launcher_ranks()
-  bool close = true;                 // after the body; must be false if the body leaves operations pending
+  bool close = true;                 // call close() after the body; must be false if the body leaves operations pending
 };
 
 // Makes this process one of `size` processes of a launcher (regatta.launcher/1): later calls of errors_of_ranks() use
@@ -52,8 +52,8 @@ void join_launcher_ranks(const std::filesystem::path& shared_file, std::uint32_t
 
 // Connects the ranks, runs the body on each at the same time, each in its own thread or process, and closes. Returns
 // one line for each rank that failed, "rank 1: ..."; ranks that gave up because of it are left out, and "every rank:
-// ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". Whatever the body throws
-// is an error of its rank, also skipped. With ranks_as::processes, all are killed if they hang (hang_watch with
+// ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". Every exception of the
+// body is an error of its rank, also skipped. With ranks_as::processes, all are killed if they hang (hang_watch with
 // rank_call_limit), but only after report_progress_to(). Throws timed_out, in place of returning, if a rank hung or an
 // operation did not end in time; skipped if the transport connects no ranks or a launcher started too few. [main]
 std::vector<std::string> errors_of_ranks(const subject& which, const rank_group_shape& shape,

@@ -31,14 +31,14 @@ struct verdict {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, remarks)
 
-// Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
+// Runs the test in this process and keeps its remarks. An exception of the test becomes the verdict: `skipped`, and
 // failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
 verdict run_in_process(const test& t, const subject& s);
 
 // Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
 // forked, if a call of the plugin takes too long (hang_watch): 15 s, or 60 s for models and executors, because steps of
-// large models take seconds; more under a sanitizer. The verdict is `failed`
-// then, and also if the process ends without a report. Throws failure (run) if the process cannot be started. [main]
+// large models take seconds; more under a sanitizer. The verdict is then `failed`, and also if the process ends without
+// a report. Throws failure (run) if the process cannot be started. [main]
 verdict run_in_child(const test& t, const subject& s);
 
 // For a process that runs one test: reserves standard output for the report and for report_progress(), and redirects

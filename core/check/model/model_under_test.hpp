@@ -23,7 +23,7 @@ namespace regatta::conformance {
 constexpr std::size_t cache_line = 64, guard_bytes = 128; // bytes
 constexpr std::byte guard_byte{0xA7};
 
-// Allocator of such arrays.
+// Allocator of arrays with this padding and these guard bytes.
 template <class T> struct aligned {
   using value_type = T;
   aligned() = default;
@@ -68,7 +68,7 @@ template <class T> std::uint64_t elements_of(const T& t) {
 // Returns a setup in host memory, with one thread and fixed kernels.
 rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose, std::uint32_t precision);
 
-double dot(const floats& a, const floats& b); // in double; requires equal lengths
+double dot(const floats& a, const floats& b); // inner product, in double; requires equal lengths
 double norm(const floats& a);                 // L2, in double
 
 // Generated samples `first` to first + count - 1 of the global batch.
@@ -77,9 +77,9 @@ struct samples {
   std::vector<byte_array> inputs; // one for each input of the model: `count` samples in a row, then 64 bytes of padding
 };
 
-// Called during a step when the model calls rg_hooks.need, .ready, .done and .phase, from the same thread. Each may be
-// empty. The model gets the status that `need` returns; an empty one returns RG_OK. The model's `done` is null if it is
-// empty.
+// Called when the model calls rg_hooks.need, ready, done or backward in a step, on the same thread. Each may be empty.
+// `need` returns the status for the model; if `need` is empty, the status is RG_OK. If `done` is empty, rg_hooks.done
+// is null.
 struct step_hooks {
   std::function<rg_status(std::uint32_t tensor)> need;
   std::function<void(std::uint32_t tensor)> ready;
@@ -87,8 +87,8 @@ struct step_hooks {
   std::function<void()> backward = {};
 };
 
-// Functions throw failed if a call of the plugin fails, and skipped if it returns RG_E_UNSUPPORTED. Before a step or an
-// evaluation, call bind() once and prepare() for its samples.
+// The instance of a model, and its memory. Functions throw failed if a call of the plugin fails, and skipped if it
+// returns RG_E_UNSUPPORTED. Before a step or an evaluation, call bind() once and prepare() for its samples.
 class model_under_test {
 public:
   static constexpr std::uint64_t step_number = 3; // rg_batch.step of every batch

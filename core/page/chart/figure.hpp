@@ -15,11 +15,12 @@ struct figure {
   std::string name; // of its files and its anchor: "efficiency-over-workers"
   std::string title;
   svg drawing;
-  double width = 0, height = 0;
-  std::string csv; // one row per mark, in full precision
+  double width = 0, height = 0; // pixels
+  std::string csv;              // one row per mark, in full precision
 };
 
-inline constexpr double figure_width = 480; // two stand side by side, and text stays legible on a phone
+// In pixels: two figures fit side by side on a page, and text stays legible on a phone.
+inline constexpr double figure_width = 480;
 
 // An entry of a legend: a text, and the index of the series whose colour and marker stand beside it.
 using legend_entry = std::pair<std::string, std::size_t>;

@@ -22,7 +22,8 @@ struct dot {
   std::string tip, attributes; // as of chart_point
 };
 
-// A step of a waterfall. One that goes to the right is a gain and is drawn as a thin bar below.
+// A step of a waterfall from one value to the next. With `to` > `from` it is a gain, drawn thin and below the bars that
+// it goes back over; else a loss.
 struct bar {
   double from = 0, to = 0;
   std::size_t colour = 0; // as of a series

@@ -14,8 +14,8 @@ enum class measure { plain, seconds, bytes, bytes_per_second, bits_per_second, s
 struct axis {
   std::string title; // without unit: "step time"
   measure kind = measure::plain;
-  bool log = false; // ignored if a value is 0 or less
-  bool from_zero = false;
+  bool log = false;       // ignored if a value is 0 or less
+  bool from_zero = false; // the axis contains 0; ignored if it is logarithmic
   std::vector<double> at; // values of ticks; empty: round values
 };
 
@@ -30,10 +30,11 @@ public:
   // linear scale without axis::at are round values. Requires finite values.
   scale(const axis& of, double low, double high, double from, double to);
 
-  double at(double value) const;
+  double at(double value) const; // returns the pixel of a value
   const std::vector<tick>& ticks() const { return ticks_; }
   bool log() const { return log_; }
   bool regular() const { return regular_; } // ticks are equally far apart
+  // Return the values at the two ends of the axis.
   double low() const { return low_; }
   double high() const { return high_; }
   // Returns the title with the unit of the ticks: "step time [ms]".

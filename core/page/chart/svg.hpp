@@ -42,7 +42,8 @@ public:
   void shade(double x, double y, double width, double height, double opacity, std::string_view tip,
              std::string_view attributes);
   void path(std::string_view commands, std::string_view css, std::string_view tip = "");
-  // Draws a marker (marker_id()) at a position. `attributes` is markup and stands as it is.
+  // Draws the marker of a series at a position; `shape` is the index of the series (marker_id()). `attributes` is
+  // markup and stands as it is.
   void marker(double x, double y, std::size_t shape, std::string_view tip = "", std::string_view attributes = "");
   void begin_group(std::string_view css);
   void end_group() { body_ += "</g>\n"; }

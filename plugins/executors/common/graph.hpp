@@ -21,12 +21,12 @@ namespace executors {
 struct node {
   std::string_view op;
   std::string name;
-  std::vector<std::uint32_t> inputs, weights; // numbers of earlier nodes, and of the graph's tensors
+  std::vector<std::uint32_t> inputs, weights; // indices of earlier nodes; indices into rg_graph.tensors
   std::vector<rg_attr> attrs;
   std::vector<std::size_t> shape;     // of the output of one sample
   std::vector<std::size_t> consumers; // numbers of the nodes that read this one, once per input
-  bool done = false;                  // an op computes this node already
-  bool is_loss = false;               // set once the node is done
+  bool done = false;                  // compiled, by itself or into the op of an earlier node
+  bool is_loss = false;               // its op is a loss; set when that op is compiled
 
   // Throws rg::error, RG_E_CONFIG, with the node's name; so do expect(), attr() and count() if they fail.
   [[noreturn]] void fail(const std::string& why) const {
@@ -60,7 +60,7 @@ struct node {
 struct graph_tensor {
   rg_tensor info{};
   std::string name;
-  std::uint32_t graph_index = 0; // key of the random numbers of its initial values
+  std::uint32_t graph_index = 0; // in rg_graph.tensors; its initial values depend on it (rg::initial_values)
   std::uint32_t index = 0;       // in rg_model_info
   std::size_t elements = 1;
   static constexpr std::size_t unused = ~std::size_t{0};

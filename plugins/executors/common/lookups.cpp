@@ -18,7 +18,7 @@ void check_ids(const rg_tensor& table, const rg_batch& b, const std::int32_t* id
                                           std::to_string(table.shape[0]) + " rows");
 }
 
-void not_brought(const rg_tensor& table, const rg_batch& b, std::int32_t id) {
+void fail_missing_row(const rg_tensor& table, const rg_batch& b, std::int32_t id) {
   throw rg::error(RG_E_PLUGIN, std::string(table.name) + ": row " + std::to_string(id) + " of step " +
                                    std::to_string(b.step) + " is not among the rows that the step got");
 }

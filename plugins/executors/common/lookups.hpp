@@ -48,7 +48,7 @@ inline std::size_t valid_samples(const rg_batch& b) {
 // Throws rg::error, RG_E_OPERATION, if one of `count` ids is no row of the table. There are `each` ids per sample, from
 // which the message computes the sample's number.
 void check_ids(const rg_tensor& table, const rg_batch& b, const std::int32_t* ids, std::size_t count, std::size_t each);
-// Throws rg::error, RG_E_PLUGIN, for an id whose row is missing in the step's window.
-[[noreturn]] void not_brought(const rg_tensor& table, const rg_batch& b, std::int32_t id);
+// Throws rg::error, RG_E_PLUGIN: the engine did not provide the row of this id for the step.
+[[noreturn]] void fail_missing_row(const rg_tensor& table, const rg_batch& b, std::int32_t id);
 
 } // namespace executors

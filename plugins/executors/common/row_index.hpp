@@ -14,8 +14,8 @@
 
 namespace executors {
 
-// 64 rows of the table: which of them are in the set, and how many rows of the set precede them. Device kernels read
-// it, too.
+// 64 rows of the table: bit i of `bits` says whether row i of them is in the set; `before` is the number of rows of the
+// set below them. Executors' kernels read it directly.
 struct row_word {
   std::uint64_t bits;
   std::uint64_t before;

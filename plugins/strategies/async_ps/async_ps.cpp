@@ -70,9 +70,9 @@ struct async_ps {
       }
     const auto slots = std::min(p.ahead, held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w) {
-      customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
-      customers.back()->pushed.resize(held.size());
-      customers.back()->pulled.resize(held.size());
+      worker_states.push_back(std::make_unique<worker_state>(c, slots, cut.largest()));
+      worker_states.back()->pushed.resize(held.size());
+      worker_states.back()->pulled.resize(held.size());
     }
   }
 
@@ -116,11 +116,11 @@ struct async_ps {
     co_await serving.join();
     for (std::size_t b = 0; b < held.size(); ++b)
       for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-        customer& to = *customers[w];
+        worker_state& to = *worker_states[w];
         co_await to.last;
         to.last = comm.send(w, held[b].weights, to_workers);
       }
-    for (auto& c : customers) {
+    for (auto& c : worker_states) {
       rg::operation& last = c->last;
       co_await last;
     }
@@ -137,8 +137,8 @@ private:
     std::uint64_t version = 0; // updates so far
     std::uint32_t arrived = 0; // pushes of the step in progress (bound = 0)
   };
-  struct customer { // of a server: one worker
-    customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
+  struct worker_state { // of a server: one worker
+    worker_state(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
       for (std::size_t i = 0; i < slots; ++i) memory.push_back(c.alloc(largest));
     }
     rg::snapshots answers;
@@ -146,11 +146,11 @@ private:
     std::vector<rg_buffer> memory;
     std::vector<std::uint64_t> pushed; // [shard] number of pushes applied; forever: the worker has finished
     std::vector<std::uint64_t> pulled; // [shard] version that was sent to it last
-    rg::event changed;                 // any customer's `pushed` has changed
+    rg::event changed;                 // any worker's `pushed` has changed
     rg::event combined;                // bound = 0: a step of all workers was applied
     rg::operation last;
     std::uint64_t rows_pushed = 0; // steps whose rows were applied; forever: the worker has finished
-    rg::event rows_changed;        // any customer's `rows_pushed` has changed
+    rg::event rows_changed;        // any worker's `rows_pushed` has changed
   };
 
   void pull(std::uint32_t b) {
@@ -159,15 +159,15 @@ private:
         pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range), to_workers);
   }
 
-  rg_buffer memory_of(const customer& c, std::size_t b) const {
+  rg_buffer memory_of(const worker_state& c, std::size_t b) const {
     return rg::sub(c.memory[b % c.memory.size()], 0, held[b].range.count);
   }
-  void post(customer& from, std::uint32_t w, std::size_t b) {
+  void post(worker_state& from, std::uint32_t w, std::size_t b) {
     from.receives[b % from.receives.size()] = comm.recv(w, memory_of(from, b), to_servers);
   }
 
   rg::task<> take_pushes(std::uint32_t w) {
-    customer& from = *customers[w];
+    worker_state& from = *worker_states[w];
     const std::size_t shards = held.size(), slots = from.receives.size();
     for (std::uint64_t step = 0;; ++step) {
       post(from, w, 0);
@@ -175,7 +175,7 @@ private:
         rg::operation& push = from.receives[b % slots];
         if (co_await push == 0) { // the worker has finished: nothing waits for it any more
           std::fill(from.pushed.begin(), from.pushed.end(), forever);
-          for (auto& c : customers) c->changed.set();
+          for (auto& c : worker_states) c->changed.set();
           co_return;
         }
         if (b == 0)
@@ -190,13 +190,13 @@ private:
   // added in the order of workers.
   rg::task<> apply(std::uint32_t w, std::size_t b, std::uint64_t step) {
     shard& part = held[b];
-    customer& from = *customers[w];
+    worker_state& from = *worker_states[w];
     comm.record_of_step("staleness", part.version - from.pulled[b], w, step);
     if (bound > 0) {
       ++part.version;
       co_await comm.apply(part.range.first, memory_of(from, b), step, rg::role::server);
       from.pushed[b] = step + 1;
-      for (auto& c : customers) c->changed.set();
+      for (auto& c : worker_states) c->changed.set();
       co_return;
     }
     if (++part.arrived < comm.workers()) {
@@ -204,17 +204,17 @@ private:
       co_return;
     }
     part.arrived = 0;
-    const rg_buffer sum = memory_of(*customers[0], b);
-    for (std::uint32_t v = 1; v < comm.workers(); ++v) co_await comm.axpy(sum, 1, memory_of(*customers[v], b));
+    const rg_buffer sum = memory_of(*worker_states[0], b);
+    for (std::uint32_t v = 1; v < comm.workers(); ++v) co_await comm.axpy(sum, 1, memory_of(*worker_states[v], b));
     ++part.version;
     co_await comm.apply(part.range.first, sum, step, rg::role::server);
-    for (auto& c : customers) c->pushed[b] = step + 1;
-    for (auto& c : customers) c->combined.set();
-    for (auto& c : customers) c->changed.set();
+    for (auto& c : worker_states) c->pushed[b] = step + 1;
+    for (auto& c : worker_states) c->combined.set();
+    for (auto& c : worker_states) c->changed.set();
   }
 
   rg::task<> answer(std::uint32_t w) {
-    customer& to = *customers[w];
+    worker_state& to = *worker_states[w];
     for (std::uint64_t step = 0;; ++step)
       for (std::size_t b = 0; b < held.size(); ++b) {
         while (!may_answer(to, b, step)) co_await to.changed;
@@ -226,38 +226,38 @@ private:
         co_await to.answers.send(comm, w, held[b].weights, to_workers);
       }
   }
-  bool may_answer(const customer& to, std::size_t b, std::uint64_t step) const {
+  bool may_answer(const worker_state& to, std::size_t b, std::uint64_t step) const {
     if (to.pushed[b] <= step) return false;
-    return std::all_of(customers.begin(), customers.end(),
+    return std::all_of(worker_states.begin(), worker_states.end(),
                        [&](const auto& c) { return c->pushed[b] >= step + 1 - std::min(bound, step + 1); });
   }
 
   rg::task<> attend_rows(std::uint32_t w) {
-    customer& from = *customers[w];
+    worker_state& from = *worker_states[w];
     for (std::uint64_t step = 0;;) {
-      const rg::row_request why = co_await tables.asked(w);
+      const rg::row_request why = co_await tables.receive_request(w);
       if (why == rg::row_request::goodbye) {
         rows_begun += step == 0;
         from.rows_pushed = forever;
-        for (auto& c : customers) c->rows_changed.set();
+        for (auto& c : worker_states) c->rows_changed.set();
         co_return;
       }
-      while (!may_tell(step)) co_await from.rows_changed;
-      const std::uint64_t told = rows_version;
-      co_await tables.tell(w);
+      while (!may_send_rows(step)) co_await from.rows_changed;
+      const std::uint64_t version_sent = rows_version;
+      co_await tables.send_rows(w);
       if (why == rg::row_request::pull) continue;
       if (step == 0 && ++rows_begun == comm.workers())
-        for (auto& c : customers) c->rows_changed.set();
+        for (auto& c : worker_states) c->rows_changed.set();
       co_await tables.receive(w);
       // In their first step all workers see the initial rows, however late one starts: losses stay comparable.
       while (rows_begun < comm.workers()) co_await from.rows_changed;
-      comm.record_of_step("staleness", rows_version - told, w, step);
+      comm.record_of_step("staleness", rows_version - version_sent, w, step);
       co_await apply_rows(w, step++);
     }
   }
   // As apply(), for rows.
   rg::task<> apply_rows(std::uint32_t w, std::uint64_t step) {
-    customer& from = *customers[w];
+    worker_state& from = *worker_states[w];
     if (bound > 0) {
       ++rows_version;
       co_await tables.apply_of(w, step);
@@ -270,12 +270,12 @@ private:
       ++rows_version;
       for (std::uint32_t v = 0; v < comm.workers(); ++v) co_await tables.add(v);
       co_await tables.apply(step);
-      for (auto& c : customers) c->rows_pushed = step + 1;
+      for (auto& c : worker_states) c->rows_pushed = step + 1;
     }
-    for (auto& c : customers) c->rows_changed.set();
+    for (auto& c : worker_states) c->rows_changed.set();
   }
-  bool may_tell(std::uint64_t step) const {
-    return std::all_of(customers.begin(), customers.end(),
+  bool may_send_rows(std::uint64_t step) const {
+    return std::all_of(worker_states.begin(), worker_states.end(),
                        [&](const auto& c) { return c->rows_pushed >= step - std::min(bound, step); });
   }
 
@@ -285,7 +285,7 @@ private:
   rg::table_server tables;
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;
-  std::vector<std::unique_ptr<customer>> customers;
+  std::vector<std::unique_ptr<worker_state>> worker_states;
   std::uint64_t rows_version = 0; // updates of rows so far
   std::uint32_t rows_begun = 0;   // workers that have received the rows of their first step
   std::uint32_t rows_arrived = 0; // pushes of rows of the step in progress (bound = 0)

@@ -102,13 +102,13 @@ struct dgc : rg::bucket_servers<dgc> {
 
   static std::uint32_t to_servers(std::uint32_t lane) { return lane; }
   rg::operation receive(rg::bucket b, std::uint32_t w) {
-    desk& d = *desks[b.lane];
+    lane_memory& d = *memory_of[b.lane];
     const rg_buffer sum = rg::sub(d.sum, 0, b.range.count);
     if (sparse(slices[b.index], b.step)) return comm.recv(w, message(d.served, w, kept(b)), b.lane);
     return w ? comm.recv_add(w, sum, b.lane) : comm.recv(w, sum, b.lane);
   }
   rg::task<> answer(rg::bucket b) {
-    desk& d = *desks[b.lane];
+    lane_memory& d = *memory_of[b.lane];
     const bool compressed = sparse(slices[b.index], b.step);
     const rg_buffer sum = rg::sub(d.sum, 0, b.range.count);
     rg_buffer indices{}, values = sum;
@@ -147,7 +147,7 @@ private:
       v = c.alloc(c.arena().count);
       warn_of_waste();
     }
-    for (std::uint32_t lane = 0; lane < lanes(); ++lane) desks.push_back(std::make_unique<desk>(*this));
+    for (std::uint32_t lane = 0; lane < lanes(); ++lane) memory_of.push_back(std::make_unique<lane_memory>(*this));
   }
 
   static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
@@ -230,8 +230,8 @@ private:
   }
 
   // Working memory of one lane: for each worker a message of k indices and k values; on a server also the sums.
-  struct desk {
-    explicit desk(dgc& d) {
+  struct lane_memory {
+    explicit lane_memory(dgc& d) {
       std::uint64_t k = 0, sums = 0, elements = 0;
       for (const slice& q : d.slices) {
         k = std::max(k, d.most_kept(q));
@@ -300,7 +300,7 @@ private:
 
   rg::task<> exchange_sparse(rg::bucket b) {
     const slice& q = slices[b.index];
-    desk& d = *desks[b.lane];
+    lane_memory& d = *memory_of[b.lane];
     const std::uint64_t k = kept(b);
     const rg_buffer g = b.gradients, momentum = part(u, q), residual = part(v, q);
     const rg_buffer mine = message(d.messages, comm.rank(), k);
@@ -353,9 +353,9 @@ private:
 
   parameters p;
   double m;
-  std::vector<slice> slices;                // by bucket
-  rg_buffer u{}, v{};                       // of a worker: momentum; accumulated values that were not sent yet
-  std::vector<std::unique_ptr<desk>> desks; // by lane
+  std::vector<slice> slices; // by bucket
+  rg_buffer u{}, v{};        // of a worker: momentum; accumulated values that were not sent yet
+  std::vector<std::unique_ptr<lane_memory>> memory_of; // by lane
 };
 
 } // namespace

@@ -70,7 +70,7 @@ struct geo_ps : rg::data_parallel<geo_ps> {
       if (const auto range = cut.mine(b); range.count) held.push_back({c.own(range, rg::role::server), 0});
     const auto slots = std::min(p.ahead, held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w)
-      customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
+      worker_states.push_back(std::make_unique<worker_state>(c, slots, cut.largest()));
   }
 
   // ------------------------------------------------------------------------------------------------- worker ---
@@ -119,11 +119,11 @@ struct geo_ps : rg::data_parallel<geo_ps> {
     co_await serving.join();
     for (const shard& s : held)
       for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-        customer& to = *customers[w];
+        worker_state& to = *worker_states[w];
         co_await to.last;
         to.last = comm.send(w, s.weights, to_workers);
       }
-    for (auto& c : customers) {
+    for (auto& c : worker_states) {
       rg::operation& last = c->last;
       co_await last;
     }
@@ -134,8 +134,8 @@ private:
     rg_buffer weights{};
     std::uint64_t version = 0; // differences added so far
   };
-  struct customer { // of a server: one worker
-    customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
+  struct worker_state { // of a server: one worker
+    worker_state(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
       for (std::size_t i = 0; i < slots; ++i) memory.push_back(c.alloc(largest));
     }
     rg::snapshots answers;
@@ -182,7 +182,7 @@ private:
   rg_buffer old_of(rg::span_of_arena range) const { return rg::sub(old, range.first, range.count); }
 
   rg::task<> attend(std::uint32_t w) {
-    customer& from = *customers[w];
+    worker_state& from = *worker_states[w];
     from.pulled.resize(held.size());
     const std::size_t shards = held.size(), slots = from.receives.size();
     const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, held[b].weights.count); };
@@ -216,7 +216,7 @@ private:
   rg_buffer answer{};                       // of a worker: receives the servers' answers
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;
-  std::vector<std::unique_ptr<customer>> customers;
+  std::vector<std::unique_ptr<worker_state>> worker_states;
   rg::task_group serving;
 };
 

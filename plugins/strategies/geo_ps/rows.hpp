@@ -3,9 +3,12 @@
 // Rows of sparse tables under GEO-SGD. A worker keeps a copy of every row that it has seen, and trains on it. At the
 // end of a period it pushes the difference of each row that it touched. A server (row r is on server r mod S) adds the
 // difference, divided by the number of workers. It answers with all rows that any worker has pushed since its last
-// answer to this worker, so that copies of rows that other workers touch are refreshed, too. Answers are merged as
-// dense weights are (geo_ps.cpp). With "add", the worker also stores the servers' value of every row that it has seen,
-// which takes the memory of a second copy.
+// answer to this worker, so that copies of rows that other workers touch are refreshed, too.
+//
+// The parameter `merge` says how the worker merges an answer, as for dense weights: "replace" sets its copy of the row
+// to the server's value; "add" adds to its copy the change of the server's value since the last exchange, so that its
+// own progress stays. With "add", the worker also stores the servers' value of every row that it has seen, which takes
+// the memory of a second copy.
 //
 // In both directions a period is any number of chunks, each of one table, then an end. A chunk is two messages: a
 // header (kind, table, number of rows) with the row numbers, 64 bits each; and the rows' values. Memory does not grow
@@ -22,7 +25,7 @@
 namespace geo {
 
 // The kind of a message: a chunk; the end of a period; a worker has finished and pushes no more.
-enum class word : std::int64_t { chunk = 1, end = 2, goodbye = 3 };
+enum class message_kind : std::int64_t { chunk = 1, end = 2, goodbye = 3 };
 constexpr std::uint64_t header = 3; // kind, table, count
 
 // Host memory for one chunk: `message` is the header and the row numbers, `values` [rows, row] their values. Construct
@@ -53,17 +56,17 @@ inline rg_buffer numbers_in(const chunk& p, std::uint64_t count) {
 
 // Writes the header and sends a chunk of `count` rows, whose numbers and values are in `p`; or `end` or `goodbye`,
 // which consist of the header only (`table` and `count` are 0). `p` may be reused once the task has ended.
-inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const chunk& p, word what, std::uint32_t table,
+inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const chunk& p, message_kind kind, std::uint32_t table,
                        std::uint64_t count, std::uint32_t lane) {
   const auto words = comm.elements<std::int64_t>(p.message);
-  words[0] = static_cast<std::int64_t>(what);
+  words[0] = static_cast<std::int64_t>(kind);
   words[1] = table;
   words[2] = static_cast<std::int64_t>(count);
   co_await comm.send(peer, rg::sub(p.message, 0, header + count), lane);
   if (count) co_await comm.send(peer, rg::sub(p.values, 0, count * comm.table(table).row), lane);
 }
 struct received {
-  word what;
+  message_kind kind;
   std::uint32_t table;
   rg_buffer numbers, values;
 };
@@ -72,7 +75,7 @@ inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const chun
   co_await comm.recv(peer, p.message, lane);
   const auto words = comm.elements<std::int64_t>(p.message);
   const auto count = static_cast<std::uint64_t>(words[2]);
-  received r{static_cast<word>(words[0]), static_cast<std::uint32_t>(words[1]), numbers_in(p, count), {}};
+  received r{static_cast<message_kind>(words[0]), static_cast<std::uint32_t>(words[1]), numbers_in(p, count), {}};
   if (count) r.values = rg::sub(p.values, 0, count * comm.table(r.table).row);
   if (count) co_await comm.recv(peer, r.values, lane);
   co_return r;
@@ -184,7 +187,7 @@ public:
   // Tells all servers that this worker has finished. Call it once, after the last exchange().
   rg::task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s)
-      co_await send(comm, comm.server_rank(s), chunks_[s], word::goodbye, 0, 0, to_servers_);
+      co_await send(comm, comm.server_rank(s), chunks_[s], message_kind::goodbye, 0, 0, to_servers_);
   }
 
   rg::comm& comm;
@@ -218,13 +221,13 @@ private:
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       for (std::size_t next = 0; next < copies_[t].touched.size();) {
         const std::uint64_t count = co_await fill(t, server, next);
-        if (count) co_await send(comm, peer, p, word::chunk, t, count, to_servers_);
+        if (count) co_await send(comm, peer, p, message_kind::chunk, t, count, to_servers_);
       }
     }
-    co_await send(comm, peer, p, word::end, 0, 0, to_servers_);
+    co_await send(comm, peer, p, message_kind::end, 0, 0, to_servers_);
     for (;;) {
       const received r = co_await receive(comm, peer, p, to_workers_);
-      if (r.what == word::end) co_return;
+      if (r.kind == message_kind::end) co_return;
       co_await merge(server, r);
     }
   }
@@ -302,20 +305,20 @@ public:
         pushed_(c.tables()) {
     if (!comm.tables() || !comm.is_server()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::server, comm.servers(), comm.server());
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) customers_.push_back({make_chunk(comm), {}, {}, 0});
-    for (customer& c2 : customers_) c2.told.resize(comm.tables());
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) worker_states_.push_back({make_chunk(comm), {}, {}, 0});
+    for (worker_state& state : worker_states_) state.sent_up_to.resize(comm.tables());
   }
 
   // Receives the periods of worker w, adds its differences and answers, until the worker has finished. Run one for each
   // worker, on a server, if the model has sparse tables. Records the staleness of each period: the periods that other
   // workers pushed since the last answer to w.
   rg::task<> attend(std::uint32_t w) {
-    customer& from = customers_[w];
+    worker_state& from = worker_states_[w];
     for (std::uint64_t step = k_ - 1;; step += k_) { // the last step of a period
       for (;;) {
         const received r = co_await receive(comm, w, from.memory, to_servers_);
-        if (r.what == word::goodbye) co_return forget(w);
-        if (r.what == word::end) break;
+        if (r.kind == message_kind::goodbye) co_return forget(w);
+        if (r.kind == message_kind::end) break;
         co_await comm.rows_write(r.table, r.numbers, share_, r.values, rg::role::server);
         const auto numbers = comm.elements<std::int64_t>(r.numbers);
         auto& pushed = pushed_[r.table].numbers;
@@ -330,26 +333,27 @@ public:
   rg::comm& comm;
 
 private:
-  struct customer {
+  struct worker_state {
     chunk memory;
-    std::vector<std::int64_t> rows;  // rows of one table for an answer
-    std::vector<std::uint64_t> told; // by table: how much of the list was sent to it; gone: it has finished
-    std::uint64_t seen;              // value of periods_ at the last answer
+    std::vector<std::int64_t> rows;        // rows of one table for an answer
+    std::vector<std::uint64_t> sent_up_to; // by table: numbers of the list that were sent to it; or `finished`
+    std::uint64_t seen;                    // value of periods_ at the last answer
   };
   struct list { // of a table: rows in the order in which they were pushed
     std::vector<std::int64_t> numbers;
     std::uint64_t first = 0; // index of numbers[0] in the whole list; numbers that all workers have are dropped
   };
-  static constexpr std::uint64_t gone = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t finished = std::numeric_limits<std::uint64_t>::max();
 
+  // Sends worker w all rows that any worker has pushed since the last answer to w, then the end.
   rg::task<> answer(std::uint32_t w) {
-    customer& to = customers_[w];
+    worker_state& to = worker_states_[w];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_table table = comm.table(t);
       const list& l = pushed_[t];
-      to.rows.assign(l.numbers.begin() + static_cast<std::ptrdiff_t>(to.told[t] - l.first), l.numbers.end());
-      to.told[t] = l.first + l.numbers.size();
-      forget_what_all_know(t);
+      to.rows.assign(l.numbers.begin() + static_cast<std::ptrdiff_t>(to.sent_up_to[t] - l.first), l.numbers.end());
+      to.sent_up_to[t] = l.first + l.numbers.size();
+      drop_what_all_have(t);
       std::sort(to.rows.begin(), to.rows.end());
       to.rows.erase(std::unique(to.rows.begin(), to.rows.end()), to.rows.end());
       for (std::uint64_t first = 0; first < to.rows.size();) {
@@ -358,20 +362,23 @@ private:
         std::copy_n(to.rows.begin() + static_cast<std::ptrdiff_t>(first), count,
                     comm.elements<std::int64_t>(numbers).begin());
         co_await comm.rows_read(t, numbers, rg::sub(to.memory.values, 0, count * table.row), rg::role::server);
-        co_await send(comm, w, to.memory, word::chunk, t, count, to_workers_);
+        co_await send(comm, w, to.memory, message_kind::chunk, t, count, to_workers_);
         first += count;
       }
     }
-    co_await send(comm, w, to.memory, word::end, 0, 0, to_workers_);
+    co_await send(comm, w, to.memory, message_kind::end, 0, 0, to_workers_);
   }
+  // Worker w has finished: lists need not be kept for it any more.
   void forget(std::uint32_t w) {
-    std::fill(customers_[w].told.begin(), customers_[w].told.end(), gone);
-    for (std::uint32_t t = 0; t < comm.tables(); ++t) forget_what_all_know(t);
+    std::fill(worker_states_[w].sent_up_to.begin(), worker_states_[w].sent_up_to.end(), finished);
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) drop_what_all_have(t);
   }
-  void forget_what_all_know(std::uint32_t t) {
+  // Removes the row numbers from the front of table t's list that all workers have been sent, if they are at least half
+  // of it.
+  void drop_what_all_have(std::uint32_t t) {
     list& l = pushed_[t];
-    std::uint64_t known = gone;
-    for (const customer& c : customers_) known = std::min(known, c.told[t]);
+    std::uint64_t known = finished;
+    for (const worker_state& c : worker_states_) known = std::min(known, c.sent_up_to[t]);
     const std::uint64_t end = l.first + l.numbers.size();
     known = std::min(known, end);
     if (2 * (known - l.first) < l.numbers.size()) return; // erasing moves the rest: not worth it for a few
@@ -383,7 +390,7 @@ private:
   double share_; // factor on a difference; 1 with "add", because the worker has divided it
   std::uint32_t to_servers_, to_workers_;
   std::vector<list> pushed_; // by table
-  std::vector<customer> customers_;
+  std::vector<worker_state> worker_states_;
   std::uint64_t periods_ = 0; // periods pushed so far, by all workers together
 };
 

@@ -102,8 +102,7 @@ void transport::close(std::uint64_t timeout_ns) {
   }
 }
 
-// Waits until done() returns true. If that fails, or is `late` after the deadline, aborts and throws: the abort makes
-// the peers fail, too, instead of waiting for this rank.
+// An abort makes the peers fail, too, instead of waiting for this rank.
 void transport::await(const char* what, clock::time_point deadline, rg_status late, const std::function<bool()>& done) {
   try {
     while (!done()) {
@@ -179,7 +178,7 @@ void transport::end(const operation& o, rg_status status, rg_fence fence) {
   finished_.push_back({.cookie = o.of.cookie, .status = status, .bytes = o.bytes, .fence = fence});
 }
 
-void transport::put(const operation& o) {
+void transport::enqueue(const operation& o) {
   const group& g = groups_[o.of.group];
   switch (o.of.kind) {
   case RG_OP_SEND:
@@ -205,10 +204,10 @@ void transport::put(const operation& o) {
     counters_.bytes_received += bytes;
   }
   }
-  put_collective(o.of, g);
+  enqueue_collective(o.of, g);
 }
 
-void transport::put_collective(const rg_collective& c, const group& g) {
+void transport::enqueue_collective(const rg_collective& c, const group& g) {
   const medium::elements elements{c.source.count, c.source.type, c.reduction};
   switch (c.kind) {
   case RG_OP_ALL_REDUCE: return medium_->all_reduce(g.comm, c.source_address, c.target_address, elements);
@@ -217,9 +216,9 @@ void transport::put_collective(const rg_collective& c, const group& g) {
     // NCCL reads `from` on the root only.
     return medium_->broadcast(g.comm, c.root == g.index ? c.source_address : c.target_address, c.target_address,
                               rg::bytes_of(c.target), c.root);
-  case RG_OP_REDUCE_SCATTER: return put_reduce_scatter(c, g);
-  case RG_OP_ALL_GATHER: return put_all_gather(c, g);
-  default: return put_messages(c, g);
+  case RG_OP_REDUCE_SCATTER: return enqueue_reduce_scatter(c, g);
+  case RG_OP_ALL_GATHER: return enqueue_all_gather(c, g);
+  default: return enqueue_messages(c, g);
   }
 }
 
@@ -243,7 +242,7 @@ bool are_equal(const rg_collective& c, std::uint64_t count, std::uint32_t member
 
 // NCCL's own reduce-scatter and all-gather need chunks of equal length. Other chunks become one reduce or broadcast
 // each; NCCL launches them together because they are in one group.
-void transport::put_reduce_scatter(const rg_collective& c, const group& g) {
+void transport::enqueue_reduce_scatter(const rg_collective& c, const group& g) {
   if (are_equal(c, c.source.count, g.size))
     return medium_->reduce_scatter(g.comm, c.source_address, c.target_address,
                                    {c.target.count, c.source.type, c.reduction});
@@ -256,7 +255,7 @@ void transport::put_reduce_scatter(const rg_collective& c, const group& g) {
   }
 }
 
-void transport::put_all_gather(const rg_collective& c, const group& g) {
+void transport::enqueue_all_gather(const rg_collective& c, const group& g) {
   if (are_equal(c, c.target.count, g.size))
     return medium_->all_gather(g.comm, c.source_address, c.target_address, rg::bytes_of(c.source));
   const std::uint64_t element = rg::size_of(c.target.type);
@@ -268,7 +267,7 @@ void transport::put_all_gather(const rg_collective& c, const group& g) {
 }
 
 // Collectives that NCCL lacks, as messages. This rank's own chunk is copied.
-void transport::put_messages(const rg_collective& c, const group& g) {
+void transport::enqueue_messages(const rg_collective& c, const group& g) {
   const std::uint64_t element = rg::size_of(c.source.type ? c.source.type : c.target.type);
   const bool all_to_all = c.kind == RG_OP_ALL_TO_ALL;
   const auto part_of = [&](const rg_buffer& whole, const std::uint64_t* counts, std::uint32_t k) {
@@ -301,13 +300,11 @@ void transport::put_messages(const rg_collective& c, const group& g) {
   }
 }
 
-// In a group of one, every collective copies its source to its target.
 void transport::copy_alone(const rg_collective& c) {
   if (c.source_address != c.target_address) medium_->copy(c.source_address, c.target_address, rg::bytes_of(c.source));
 }
 
-// Starts the first run of messages, or of collectives, as one NCCL group. Operations without bytes are left out, on
-// both sides.
+// Operations without bytes are left out, on both sides.
 void transport::launch() {
   const auto last = std::find_if(posted_.begin(), posted_.end(),
                                  [&](const operation& o) { return o.is_message() != posted_.front().is_message(); });
@@ -322,12 +319,11 @@ void transport::launch() {
   if (std::none_of(launching_.begin(), launching_.end(), moves)) return;
   medium_->begin_group();
   for (const operation& o : launching_)
-    if (moves(o)) put(o);
+    if (moves(o)) enqueue(o);
   medium_->end_group();
 }
 
-// Everything in launching_ has reached the stream: completes it.
-void transport::landed() {
+void transport::complete_launched() {
   last_ = medium_->record();
   for (const operation& o : launching_) end(o, RG_OK, last_);
   launching_.clear();
@@ -338,7 +334,6 @@ void transport::check_health() {
     if (g.comm) medium_->ready(g.comm); // throws if the communicator has failed
 }
 
-// Makes all progress that is possible without waiting.
 void transport::advance() {
   if (aborted_) return;
   try {
@@ -346,7 +341,7 @@ void transport::advance() {
       if (!launching_.empty()) {
         for (const operation& o : launching_)
           if (groups_[o.of.group].comm && !medium_->ready(groups_[o.of.group].comm)) return;
-        landed();
+        complete_launched();
       }
       if (posted_.empty()) break;
       launch();

@@ -70,21 +70,34 @@ private:
     std::uint32_t size = 0, index = 0; // index of this rank among the members
   };
 
+  // Appends a message to posted_; `kind` is RG_OP_SEND or RG_OP_RECV. Returns as send().
   rg_status post(const rg_transfer& t, std::uint32_t kind);
+  // Moves operations from posted_ to the stream and to finished_, as far as possible without waiting. Aborts if it
+  // throws.
   void advance();
+  // Moves the first messages of posted_, or its first collectives, to launching_, as one NCCL group.
   void launch();
-  void landed();
+  // Moves the operations of launching_, which have reached the stream, to finished_.
+  void complete_launched();
+  // Throws rg::error if a communicator has failed.
   void check_health();
-  void put(const operation& o);
-  void put_collective(const rg_collective& c, const group& g);
-  void put_reduce_scatter(const rg_collective& c, const group& g);
-  void put_all_gather(const rg_collective& c, const group& g);
-  void put_messages(const rg_collective& c, const group& g);
+  // Calls the medium for one operation, within begin_group() and end_group(); the enqueue_...() do so for collectives.
+  void enqueue(const operation& o);
+  void enqueue_collective(const rg_collective& c, const group& g);
+  void enqueue_reduce_scatter(const rg_collective& c, const group& g);
+  void enqueue_all_gather(const rg_collective& c, const group& g);
+  void enqueue_messages(const rg_collective& c, const group& g);
+  // Does a collective of a group that has one member: copies the source to the target.
   void copy_alone(const rg_collective& c);
+  // Blocks until done() returns true. Throws rg::error with status `late` after `deadline`; `what` names in its text
+  // what was awaited. Aborts if it throws.
   void await(const char* what, std::chrono::steady_clock::time_point deadline, rg_status late,
              const std::function<bool()>& done);
+  // Aborts all communicators. Operations stay where they are.
   void abort() noexcept;
+  // Appends the completion of an operation to finished_.
   void end(const operation& o, rg_status status, rg_fence fence);
+  // Returns whether wake() was called since the last call.
   bool take_wake();
 
   opener open_;
@@ -93,13 +106,14 @@ private:
   std::vector<std::byte> id_; // of the communicator of all ranks, made by rank 0
   std::size_t id_bytes_ = 0;
   std::uint32_t rank_ = 0;
-  std::vector<group> groups_; // the first one has all ranks
-  std::optional<std::uint32_t> lane_;
+  std::vector<group> groups_;         // the first one has all ranks
+  std::optional<std::uint32_t> lane_; // of all messages; none before the first one
   bool aborted_ = false;
-  std::vector<operation> posted_, launching_; // in the order of posting; being put into the stream
-  std::vector<rg_completion> finished_;       // to be returned by poll()
-  std::size_t handed_over_ = 0;
-  rg_fence last_ = 0; // fence behind the last group; 0 once it has passed
+  // Both in the order of posting: not yet passed to NCCL; passed to NCCL as one group, but not yet in the stream.
+  std::vector<operation> posted_, launching_;
+  std::vector<rg_completion> finished_; // to be returned by poll()
+  std::size_t handed_over_ = 0;         // how many of finished_, from the first on, poll() has returned already
+  rg_fence last_ = 0;                   // fence behind the last group; 0 once it has passed
   rg_counters counters_{};
 
   std::mutex mutex_; // guards woken_

@@ -86,7 +86,7 @@ std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept
   return h;
 }
 
-group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
+group::group(instance_state& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
     : home_(home), members_(members.begin(), members.end()), addresses_(members.size()), terms_(members.size()),
       targets_(members.size()), offsets_(slots * members.size()) {
   bool is_member = false;
@@ -170,7 +170,6 @@ group::range group::chunk_of(const operation& op, std::uint64_t member) const no
   return {c.first * op.element, c.end() * op.element};
 }
 
-// The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
   if (op.kind == RG_OP_ALL_GATHER) return chunk_of(op, member);
   return {0, op.kind == RG_OP_BROADCAST && member != op.root ? 0 : op.bytes()};
@@ -179,8 +178,7 @@ group::range group::taken(const operation& op) const noexcept {
   return op.kind == RG_OP_REDUCE_SCATTER ? chunk_of(op, self_) : range{0, op.bytes()};
 }
 
-// The bytes that a member reads from the buffers or posts of other members, on average over members: the same whichever
-// members do the work. As many bytes are written to those buffers, or read by other members here.
+// An average over members: the sum is the same whichever members do the work.
 std::uint64_t group::crossed(const operation& op) const noexcept {
   const std::uint64_t n = members_.size(), others = n - 1;
   const std::uint64_t times = op.kind != RG_OP_ALL_REDUCE ? 1 : op.is_small() ? n : 2;
@@ -211,8 +209,7 @@ void group::begin(const request& r) {
   if (posted_ + 1 == operations_.size() && op.unstaged.size() == 0 && try_post(operations_.back())) ++posted_;
 }
 
-// Chooses the memory in which the other members find this member's whole buffer: that of the call, if it is in the heap
-// and may be changed.
+// Other members read and write this member's whole buffer: the caller's serves if it is in the heap and may be changed.
 void group::share(operation& op) {
   std::byte* const whole = op.target - op.taken.at; // if the call is in place, or the target has all chunks
   const bool in_place = op.given.size() == 0 || op.source - op.given.at == whole;
@@ -262,7 +259,6 @@ bool group::progress() {
   return true;
 }
 
-// Copies up to `unit_bytes` bytes of the source to where peers can read them.
 bool group::stage(operation& op) {
   if (op.unstaged.size() == 0) return false;
   const std::uint64_t n = std::min(op.unstaged.size(), unit_bytes);
@@ -271,7 +267,6 @@ bool group::stage(operation& op) {
   return true;
 }
 
-// Publishes this member's post. Returns false if a member has not left the slot's previous operation.
 bool group::try_post(operation& op) {
   const auto has_room = [&] {
     if (op.number < all_left_ + slots) return true;
@@ -333,7 +328,6 @@ std::uint64_t units_of(std::uint64_t bytes) {
 
 } // namespace
 
-// Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
 bool group::work_unit(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
@@ -361,7 +355,6 @@ bool group::claim_and_work(operation& op) {
   return false;
 }
 
-// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `chunk`, in all buffers.
 void group::work(const operation& op, std::size_t chunk, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
@@ -387,7 +380,6 @@ bool group::is_done(const operation& op) const noexcept {
   return done(op.number).read(op.number) == units;
 }
 
-// Retires the first operation if it has ended, or brings it closer to that. Returns false if there was nothing to do.
 bool group::finish_first() {
   if (posted_ == 0) return false;
   operation& op = operations_.front();
@@ -446,7 +438,6 @@ void group::end(rg_status status) {
   wake_others();
 }
 
-// Returns a member that is lost, or null.
 const peer* group::lost_member() const noexcept {
   for (std::uint32_t rank : members_)
     if (const peer* p = home_.find(rank); p && p->is_lost()) return p;

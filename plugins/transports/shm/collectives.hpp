@@ -59,12 +59,12 @@ public:
   // The state is freed only with the heap, because a slow member may still read it when others have left. Throws
   // RG_E_UNSUPPORTED if a member is not connected, RG_E_PEER if the lowest rank is lost or late, or cannot reach a
   // member, RG_E_OPERATION if `members` is wrong or differs, or if memory runs out. `home` must outlive the group.
-  group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
+  group(instance_state& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
 
-  // [loop] Queues a collective; sums are of floats. station::complete() reports its end, with RG_E_OPERATION if members
-  // call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION for a
-  // wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than `small`
-  // bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
+  // [loop] Queues a collective; sums are of floats. instance_state::complete() reports its end, with RG_E_OPERATION if
+  // members call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION
+  // for a wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than
+  // `small` bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
   void begin(const request& r);
   // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is
   // lost, or another member has ended the group, calls end(RG_E_PEER) once nothing can be done any more.
@@ -88,6 +88,8 @@ private:
     bool is_scratch;           // `shared` is scratch
     range given, taken;        // of the whole buffer: the bytes in `source`, and those that `target` gets
     range unstaged, unfetched; // yet to be copied from `source` into `shared`, and from there to `target`
+    // all members have posted; their posts agree; all units are claimed; the result is in `shared`, or small in
+    // `target`
     bool have_all_arrived, is_sound, is_exhausted, is_worked;
 
     bool is_small() const noexcept { return bytes() <= small; }
@@ -101,9 +103,13 @@ private:
   static constexpr std::uint64_t small = 1024; // bytes
 
   std::uint64_t state_bytes() const noexcept;
+  // On the lowest rank: allocates state_ and sends its offset to the other members.
   void publish_state();
+  // On other ranks: waits for that offset and sets state_.
   void find_state(std::uint64_t timeout_ns);
 
+  // Parts of the state: the header; a member's line; and for operation `number` (of slot number % slots) the units that
+  // are done, the units claimed of a chunk, and a member's post.
   header& head() const noexcept;
   member_line& line(std::size_t member) const noexcept;
   counter& done(std::uint64_t number) const noexcept;
@@ -111,28 +117,46 @@ private:
   post& post_of(std::uint64_t number, std::size_t member) const noexcept;
   std::uint64_t& offset_of(std::uint64_t number, std::size_t member) noexcept; // checked by all_arrived()
 
+  // Ranges of bytes of the whole buffer: a member's chunk; the bytes that a member contributes; those that this member
+  // receives.
   range chunk_of(const operation& op, std::uint64_t member) const noexcept;
   range given(const operation& op, std::uint64_t member) const noexcept;
   range taken(const operation& op) const noexcept;
+  // Sets op.shared, unstaged and unfetched. Allocates scratch where the caller's buffer cannot be used.
   void share(operation& op);
+  // Returns the bytes that a member reads from other members' memory, on average over members; it writes as many.
   std::uint64_t crossed(const operation& op) const noexcept;
 
+  // Copies up to unit_bytes bytes from the source to op.shared. Returns false if none were left.
   bool stage(operation& op);
+  // Publishes this member's post. Returns false if a member has not left the slot's previous operation.
   bool try_post(operation& op);
+  // Returns whether all members have posted; if so, also checks their posts (op.is_sound).
   bool all_arrived(operation& op);
+  // Computes this member's result of a small operation from the posts.
   void work_small(operation& op);
+  // Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
   bool work_unit(operation& op);
   bool claim_and_work(operation& op);
+  // Does the unit of `bytes` bytes at offset `at` of the whole buffer, which are in the chunk of member `chunk`.
   void work(const operation& op, std::size_t chunk, std::uint64_t at, std::uint64_t bytes) noexcept;
+  // Copies a unit of work from addresses_[from] to all other addresses_.
   void copy_to_others(std::size_t from, std::uint64_t bytes) noexcept;
+  // Returns whether all units of the operation are done.
   bool is_done(const operation& op) const noexcept;
+  // Retires the first of operations_ if it has ended, or brings it closer to that. Returns false if there was nothing
+  // to do.
   bool finish_first();
+  // Leaves the first of operations_ and completes it.
   void retire_first(rg_status status);
+  // Returns a member that is lost, or null.
   const peer* lost_member() const noexcept;
+  // Returns whether no other live member accesses buffers of this group.
   bool is_quiet() const noexcept;
+  // Wakes the other members that sleep.
   void wake_others() noexcept;
 
-  station& home_;
+  instance_state& home_;
   std::vector<std::uint32_t> members_;
   std::size_t self_ = 0; // index of this rank in members_
   std::vector<const mapping*> memories_;

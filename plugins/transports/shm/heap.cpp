@@ -30,7 +30,7 @@ heap::heap(std::uint64_t bytes) {
   unused_.emplace(0, bytes);
 }
 
-std::uint64_t heap::take(std::uint64_t bytes, std::uint64_t alignment) {
+std::uint64_t heap::reserve(std::uint64_t bytes, std::uint64_t alignment) {
   for (auto it = unused_.begin(); it != unused_.end(); ++it) {
     const auto [start, length] = *it;
     const std::uint64_t from = round_up(start, alignment);
@@ -46,14 +46,15 @@ std::uint64_t heap::take(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 void* heap::allocate(std::uint64_t bytes) {
-  if (bytes > memory_.bytes()) bytes = memory_.bytes() + 1; // take() then reports it, and rounding up cannot overflow
+  if (bytes > memory_.bytes())
+    bytes = memory_.bytes() + 1; // reserve() then reports it, and rounding up cannot overflow
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), page_size());
-  const std::uint64_t offset = take(bytes, bytes >= huge_page ? huge_page : page_size());
+  const std::uint64_t offset = reserve(bytes, bytes >= huge_page ? huge_page : page_size());
   // Allocates the pages now, where failure can be reported: touching a page that cannot be had would raise SIGBUS.
   if (::fallocate(descriptor_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
     const int code = errno;
     used_.erase(offset);
-    give_back(offset, bytes);
+    unreserve(offset, bytes);
     errno = code;
     fail_with_errno(RG_E_OPERATION, "no memory for a region of " + std::to_string(bytes) + " bytes");
   }
@@ -70,10 +71,10 @@ void heap::free(void* address) noexcept {
   if (it == used_.end()) return;
   const auto [offset, bytes] = *it;
   used_.erase(it);
-  give_back(offset, bytes);
+  unreserve(offset, bytes);
 }
 
-void heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
+void heap::unreserve(std::uint64_t offset, std::uint64_t bytes) {
   // Freed pages become a hole. It reads as zeros, so that the next allocation is zeroed.
   ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(bytes));

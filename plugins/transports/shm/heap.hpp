@@ -36,8 +36,10 @@ public:
 private:
   using ranges = std::map<std::uint64_t, std::uint64_t>; // offset -> bytes
 
-  std::uint64_t take(std::uint64_t bytes, std::uint64_t alignment);
-  void give_back(std::uint64_t offset, std::uint64_t bytes);
+  // Moves a range from unused_ to used_ and returns its offset. Throws RG_E_OPERATION if none is large enough.
+  std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment);
+  // Returns the pages of a range, which is in used_ no more, to the system and adds the range to unused_.
+  void unreserve(std::uint64_t offset, std::uint64_t bytes);
 
   file_descriptor descriptor_;
   mapping memory_;

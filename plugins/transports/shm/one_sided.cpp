@@ -3,7 +3,7 @@
 
 namespace shm {
 
-region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes) {
+region_key expose(instance_state& home, std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint32_t slot = 0; slot < control_area::most_exposed; ++slot) {
     exposure& e = home.control.exposed(slot);
     if (e.id.load() != 0) continue;
@@ -17,11 +17,11 @@ region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes) {
                   "shm: cannot expose more than " + std::to_string(control_area::most_exposed) + " regions at a time");
 }
 
-void withdraw(station& home, const region_key& key) noexcept {
+void withdraw(instance_state& home, const region_key& key) noexcept {
   home.control.exposed(key.slot).id.store(0);
 }
 
-one_sided::one_sided(station& home, peer& other)
+one_sided::one_sided(instance_state& home, peer& other)
     : home_(home), other_(other), out_(home.control.ring<ring_producer>(other.rank(), home.lanes)),
       in_(other.control().ring<ring_consumer>(home.rank, home.lanes)) {}
 
@@ -39,7 +39,6 @@ void one_sided::begin(const rg_one_sided_transfer& t, bool writes) {
                          .writes = writes});
 }
 
-// Returns the address of the transfer's remote bytes in this process.
 std::byte* one_sided::find(const rg_one_sided_transfer& t) {
   const std::string who = "shm: a put or get with rank " + std::to_string(other_.rank());
   region_key key;
@@ -78,7 +77,6 @@ bool one_sided::progress() {
   return moved;
 }
 
-// Copies at most a unit.
 void one_sided::move(operation& op) {
   const std::uint64_t bytes = std::min(op.bytes - op.moved, unit_bytes);
   std::byte *const local = op.local + op.moved, *const remote = op.remote + op.moved;
@@ -87,7 +85,6 @@ void one_sided::move(operation& op) {
   (op.writes ? home_.counters.bytes_sent : home_.counters.bytes_received) += bytes;
 }
 
-// Returns false if the ring has no room now; the peer then wakes this rank once it has.
 bool one_sided::notify(const operation& op) {
   record* r = out_.reserve(0);
   if (!r) {

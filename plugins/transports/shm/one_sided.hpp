@@ -23,15 +23,15 @@ struct region_key {
 
 // [main] Lets peers put into and get from `bytes` bytes at `offset` of this rank's heap. Throws RG_E_OPERATION if
 // most_exposed regions are exposed already.
-region_key expose(station& home, std::uint64_t offset, std::uint64_t bytes);
+region_key expose(instance_state& home, std::uint64_t offset, std::uint64_t bytes);
 // [main] [loop] Ends what expose() began; the key becomes unknown.
-void withdraw(station& home, const region_key& key) noexcept;
+void withdraw(instance_state& home, const region_key& key) noexcept;
 
 // Puts and gets between this rank and one peer, in the order in which they were begun.
 class one_sided {
 public:
   // [main] Both must outlive this object. Make one for each peer.
-  one_sided(station& home, peer& other);
+  one_sided(instance_state& home, peer& other);
 
   // [loop] Queues a put (`writes`) or a get for progress(). Throws RG_E_OPERATION if the key is unknown, the range
   // leaves the region or local bytes are missing; RG_E_PEER if the peer is lost; RG_E_CANCELLED after peer::cancel().
@@ -48,13 +48,19 @@ private:
     bool writes;
   };
 
+  // Returns the address of the transfer's remote bytes in this process. Throws as begin().
   std::byte* find(const rg_one_sided_transfer& t);
+  // Queues completions for the notifications of the peer's puts that have arrived. Returns whether there was any.
   bool take_notifications();
+  // Copies the next bytes of a put or get, at most unit_bytes.
   void move(operation& op);
+  // Publishes the notification of a put whose bytes have been copied. Returns false if the ring has no room now; the
+  // peer then wakes this rank once it has.
   bool notify(const operation& op);
+  // Completes the first of operations_.
   void end(rg_status status);
 
-  station& home_;
+  instance_state& home_;
   peer& other_;
   ring_producer out_; // notifications for the peer
   ring_consumer in_;  // notifications from it

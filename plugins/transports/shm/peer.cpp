@@ -7,7 +7,7 @@
 
 namespace shm {
 
-peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory)
+peer::peer(instance_state& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory)
     : home_(home), rank_(rank), socket_(std::move(socket)), control_(std::move(control)), memory_(std::move(memory)),
       own_link_(home.control.link(rank)), their_link_(control_.link(home.rank)), lanes_(home.lanes) {
   for (std::uint32_t l = 0; l < home.lanes; ++l) {
@@ -42,11 +42,10 @@ void peer::send(const rg_transfer& t, std::uint64_t bytes) {
   push_sends(l);
 }
 
-// Puts as many sends into the ring as it has room for, in order; then retires the sends that have ended.
 bool peer::push_sends(lane& l) {
   bool moved = false;
   if (!lost_) {
-    while (l.in_ring < l.sends.size() && put(l, l.sends[l.in_ring])) {
+    while (l.in_ring < l.sends.size() && write_records(l, l.sends[l.in_ring])) {
       ++l.in_ring;
       moved = true;
     }
@@ -54,8 +53,7 @@ bool peer::push_sends(lane& l) {
   return retire_sends(l) || moved;
 }
 
-// Puts a send, or the rest of it, into the ring. Returns false if there is no room now.
-bool peer::put(lane& l, outgoing& op) {
+bool peer::write_records(lane& l, outgoing& op) {
   if (!op.is_eager && home_.memory.holds(op.address, op.bytes)) {
     record* r = reserve(l, 0);
     if (!r) return false;
@@ -65,7 +63,7 @@ bool peer::put(lane& l, outgoing& op) {
     r->bytes = 0;
     op.last = r;
     home_.counters.bytes_sent += op.bytes;
-    published(l, r, 0);
+    publish(l, r, 0);
   } else {
     do {
       const std::uint64_t n = std::min(op.bytes - op.moved, l.out.largest_part());
@@ -78,7 +76,7 @@ bool peer::put(lane& l, outgoing& op) {
       if (n > 0) std::memcpy(r->payload(), op.address + op.moved, n);
       op.moved += n;
       op.last = r;
-      published(l, r, n);
+      publish(l, r, n);
     } while (op.moved < op.bytes);
   }
   op.end = l.out.head();
@@ -97,8 +95,7 @@ record* peer::reserve(lane& l, std::uint64_t payload) noexcept {
   return l.out.reserve(payload);
 }
 
-// Updates the producer's view of the ring. Room that it finds is about to overwrite records, so first reads the
-// outcomes of sends that these records carry.
+// Room that it finds is about to be used: the outcomes in the records there must be read before.
 void peer::look_for_room(lane& l) noexcept {
   l.out.look();
   for (std::size_t i = 0; i < l.in_ring; ++i) {
@@ -110,7 +107,7 @@ void peer::look_for_room(lane& l) noexcept {
   }
 }
 
-void peer::published(lane& l, record* r, std::uint64_t payload) noexcept {
+void peer::publish(lane& l, record* r, std::uint64_t payload) noexcept {
   home_.counters.bytes_sent += record_bytes(payload);
   l.out.publish_with_payload(r, payload);
   if (control_.header().sleep.sleeps() && l.out.is_wanted()) wake();
@@ -184,7 +181,6 @@ bool peer::pull_receives(lane& l) {
   return moved;
 }
 
-// Receives into overlapping bytes take effect in the order of posting.
 bool peer::may_begin(incoming& op) const noexcept {
   if (op.is_free || op.asked_at == home_.receives_ended) return op.is_free;
   op.asked_at = home_.receives_ended;
@@ -218,7 +214,6 @@ void peer::begin(incoming& op, const record* r) {
                               std::to_string(rank_) + " is " + why + " of " + std::to_string(op.capacity) + " bytes");
 }
 
-// Returns how many bytes it processed; so does take_direct().
 std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
   const std::uint64_t bytes = read_once(r->bytes);
   if (!l.in.is_sound(bytes) || bytes > op.total - op.moved ||

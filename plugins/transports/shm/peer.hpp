@@ -39,8 +39,8 @@ struct group_notice {
 constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
-struct station {
-  station(const rg_host* host_, std::uint64_t heap_bytes) : host(host_), memory(heap_bytes) {}
+struct instance_state {
+  instance_state(const rg_host* host_, std::uint64_t heap_bytes) : host(host_), memory(heap_bytes) {}
 
   // Queues a completion for poll().
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes = 0) {
@@ -68,7 +68,7 @@ class peer {
 public:
   // [main] `socket`, `control` and `memory` (its heap) are the peer's, from the handshake. `home` must have its own
   // rank, lanes and control memory by now.
-  peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
+  peer(instance_state& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
 
   // [loop] Post a send from, or a receive into, the `bytes` bytes at t.address, which must stay valid until the
   // completion. send() already puts the message into the ring if there is room; receive() only remembers it for
@@ -164,27 +164,46 @@ private:
     fifo<incoming> receives;
   };
 
+  // Writes records of sends, in order, while the ring has room, and completes the sends that have ended. Returns false
+  // if nothing could be done.
   bool push_sends(lane& l);
-  bool put(lane& l, outgoing& op);
+  // Writes the records of one send, or the rest of them. Returns false if the ring has no room now.
+  bool write_records(lane& l, outgoing& op);
+  // As ring_producer::reserve(), after a look at the consumer's tail; if null, the peer wakes this rank once it has
+  // made room.
   record* reserve(lane& l, std::uint64_t payload) noexcept;
+  // Reads the consumer's tail, and the outcomes of sends from records that may now be overwritten.
   static void look_for_room(lane& l) noexcept;
-  void published(lane& l, record* r, std::uint64_t payload) noexcept;
+  // Publishes a reserved record, and wakes the peer if it waits for one.
+  void publish(lane& l, record* r, std::uint64_t payload) noexcept;
+  // Completes the sends that have ended. Returns whether there was any.
   bool retire_sends(lane& l);
+  // Completes the lane's first send.
   void end_send(lane& l, rg_status status);
 
+  // Consumes records for the lane's receives, in order, about unit_bytes at most. Returns false if nothing could be
+  // done.
   bool pull_receives(lane& l);
+  // Returns whether no earlier receive, of any peer and lane, that overlaps this one is outstanding.
   bool may_begin(incoming& op) const noexcept;
   bool overlaps_earlier(const incoming& op) const noexcept;
+  // Begins the message of record r, its first one; sets op.status to RG_E_OPERATION if it does not fit the receive.
   void begin(incoming& op, const record* r);
+  // Consume a record of kind part; or up to unit_bytes bytes of the message of a record of kind direct. Return the
+  // bytes that were processed.
   std::uint64_t take_part(lane& l, incoming& op, record* r);
   std::uint64_t take_direct(lane& l, incoming& op, record* r);
+  // Copies or adds the message's next bytes to the receive's buffer.
   void take(incoming& op, const std::byte* from, std::uint64_t bytes) noexcept;
+  // As ring_consumer::pop(); also wakes the peer if it must be woken.
   void pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept;
+  // Completes the lane's first receive.
   void end_receive(lane& l, rg_status status);
+  // Marks the peer as lost; `how` completes the sentence "rank 3 ...".
   void lose(const char* how);
   bool accesses_our_heap() const noexcept { return !gone_ && own_link_.peer.accessing.load() != 0; }
 
-  station& home_;
+  instance_state& home_;
   const std::uint32_t rank_;
   file_descriptor socket_;
   control_area control_;   // the peer's

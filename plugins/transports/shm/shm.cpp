@@ -352,7 +352,7 @@ private:
     for (std::size_t i = 0; i < connected_.size(); ++i) connected_[i]->look_for_death(sockets_[i].revents);
   }
 
-  station home_;
+  instance_state home_;
   const std::uint64_t ring_bytes_;
   rg_world world_{};
   std::uint64_t timeout_ns_ = 0;

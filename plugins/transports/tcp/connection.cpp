@@ -154,8 +154,6 @@ bool connection::receive_some() {
   }
 }
 
-// Starts the message whose header is on the stage. Returns false if the header is incomplete. Requires a posted
-// receive.
 bool connection::begin_message() {
   const std::size_t staged = stage_last_ - stage_first_;
   if (staged < short_header) return false;
@@ -186,7 +184,6 @@ std::uint64_t connection::trace(bool received, std::uint64_t began, std::uint64_
   return now;
 }
 
-// Ends the first receive: its message was received, broken off, or never begun.
 void connection::end_message(rg_status status) {
   const incoming done = receives_.pop();
   complete(done.cookie, status, status == RG_OK ? length_ : 0);
@@ -209,7 +206,6 @@ void connection::take_from_stage() {
   stage_first_ += bytes;
 }
 
-// Adds bytes of the stream, which may be cut anywhere, also within a float.
 void connection::add(const std::byte* data, std::size_t bytes) {
   std::byte* const target = receives_.front().data;
   while (bytes > 0 && (received_ % 4 != 0 || bytes < 4)) {
@@ -223,7 +219,6 @@ void connection::add(const std::byte* data, std::size_t bytes) {
   if (bytes > 4 * count) add(data + 4 * count, bytes - 4 * count);
 }
 
-// Makes room for a header and reads more. Returns false if nothing came and the stream has not ended.
 bool connection::fill_stage() {
   const std::size_t kept = stage_last_ - stage_first_;
   if (at_end_) lost("closed the connection in the middle of a message");
@@ -236,8 +231,6 @@ bool connection::fill_stage() {
   return stage_last_ > kept || at_end_;
 }
 
-// Reads what is available; returns 0 if nothing is, or at the end of the stream. Fewer than `wanted` bytes mean that
-// the stream is empty.
 std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   msghdr message{};
   message.msg_iov = parts.data();

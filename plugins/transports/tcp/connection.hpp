@@ -92,8 +92,8 @@ public:
   // operation can be posted any more, and progress() does nothing: abandon() completes those that are still posted.
   bool ended() const { return ended_; }
 
-  // Completes all posted operations with `status` and closes the socket; does not access their buffers any more. `error`
-  // is the errno that ended the connection; 0: none.
+  // Completes all posted operations with `status` and closes the socket; does not access their buffers any more.
+  // `error` is the errno that ended the connection; 0: none.
   void abandon(rg_status status, int error = 0);
   // Returns the errno with which progress() failed; 0: it did not, or not by a system call.
   int error() const { return error_; }
@@ -130,18 +130,29 @@ private:
     bool adds;
   };
 
+  // Send or receive up to a chunk. Return true if more could be moved at once.
   bool send_some();
   bool receive_some();
+  // Starts the message whose header is on the stage. Returns false if the header is incomplete. Requires a posted
+  // receive. Throws if the message does not fit it.
   bool begin_message();
+  // Completes the first posted receive, whose message has been received, broken off, or never begun.
   void end_message(rg_status status);
+  // Moves bytes of the current message from the stage to its receive.
   void take_from_stage();
+  // Adds the next bytes of the current message to its receive's buffer; they may begin and end within a float.
   void add(const std::byte* data, std::size_t bytes);
   std::byte* stage() { return stage_[0].bytes.data(); }
+  // Makes room on the stage and reads more. Returns false if nothing came and the stream has not ended.
   bool fill_stage();
+  // Reads what is there, without waiting, and returns the number of bytes: 0 also at the end of the stream. Fewer than
+  // `wanted` mean that the stream is empty.
   std::size_t read(std::span<iovec> parts, std::size_t wanted);
+  // Appends a completion to common::finished.
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes);
   // Records a message that began at `began`, unless that is 0. Returns when it ended, for the next one.
   std::uint64_t trace(bool received, std::uint64_t began, std::uint64_t bytes) const;
+  // Throw rg::error, RG_E_PEER: `how`, or errno, says how the connection was lost.
   [[noreturn]] void lost(const std::string& how) const;
   [[noreturn]] void lost_by_errno();
 

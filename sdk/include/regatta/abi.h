@@ -22,9 +22,9 @@
  *    the engine uses them. In tables of plugins without marks null means "not supported" unless the comment says
  *    otherwise.
  *  - Extensions. Further optional functions are in tables that are looked up by id. A table is valid as long as the
- *    instance, component or host that returned it. The ids of extensions of others begin with a name of their own
- *    ("acme.tracing/1"). Each extension of Regatta is declared in a header of regatta/ext/; `since` is the first
- *    version of the interface that has it:
+ *    instance, component or rg_host that returned it. The ids of extensions of others begin with a name of their own
+ *    ("acme.tracing/1"). Each extension of Regatta is declared in a header of regatta/ext/. `since` is the first
+ *    version of the interface that has it; "a transport's host" is the rg_host that the engine passes to a transport:
  *
  *      id                         header             since offered by
  *      regatta.graph/1            graph.h            1.0   a model's component: its network as a list of nodes

@@ -3,9 +3,10 @@
 // All-reduce, reduce-scatter, all-gather and broadcast over send and recv, each as one coroutine that all members run.
 // docs/algorithms.md has their steps and bytes. `members` are the participating ranks, one or more, the same list on
 // all of them; this rank has index `me`. The list, and `comm`, must be valid until the coroutine ends. A buffer that is
-// reduced is RG_F32 and holds this rank's summand, and at the end the sum. The sum is equal to the bit on every member:
-// each element is summed on one rank and copied from there, or by the same tree on all ranks. All messages use `lane`;
-// no other messages between the members may be on it meanwhile. The coroutines throw rg::error if a transfer fails.
+// reduced is RG_F32 (without a wire type also RG_F64, except in recursive_doubling_all_reduce()); it holds this rank's
+// summand, and at the end the sum. The sum is equal to the bit on every member: each element is summed on one rank and
+// copied from there, or by the same tree on all ranks. All messages use `lane`; no other messages between the members
+// may be on it meanwhile. The coroutines throw rg::error if a transfer fails.
 #pragma once
 
 #include <regatta/strategy.hpp>

@@ -5,7 +5,8 @@
 // servers.
 //
 //   struct mine : rg::bucket_servers<mine> {
-//     std::uint32_t to_servers(std::uint32_t lane) const;          // [any] the messages' lane of `lane`'s pushes
+//     std::uint32_t to_servers(std::uint32_t lane) const;          // [any] the messages' lane for pushes of the
+//                                                                  // buckets with rg::bucket::lane == lane
 //     rg::task<> update(rg::bucket b);                             // [loop] on workers: pushes, awaits the answer
 //     rg::operation receive(rg::bucket b, std::uint32_t worker);   // [loop] on servers: receives a worker's push
 //     rg::task<> answer(rg::bucket b);                             // [loop] on servers: sums the pushes and answers
@@ -22,7 +23,8 @@ template <class S> class bucket_servers : public data_parallel<S> {
   using base = data_parallel<S>;
 
 public:
-  // [main] As data_parallel, with at most `most` lanes. There need not be a server; then no bucket has one.
+  // [main] `cut`: the buckets, which the strategy has passed to comm::set_buckets(); they use at most `most` lanes. The
+  // strategy calls comm::own() itself. Without servers, server_of() must not be called.
   bucket_servers(rg::comm& c, std::vector<span_of_arena> cut, std::uint32_t most) : base(c, std::move(cut), most) {
     std::vector<std::uint64_t> load(comm.servers()); // elements of each server
     for (const span_of_arena& b : buckets()) {
@@ -32,13 +34,15 @@ public:
       *least += b.count;
     }
   }
-  // All workers train the same number of steps: a server has ended when a worker says goodbye on each of its lanes.
+  // On workers: sends the goodbye on each lane of each server that has buckets there.
   task<> finish() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
       for (std::uint32_t lane = 0; lane < lanes(); ++lane)
         if (!buckets_of(s, lane).empty())
           co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), self().to_servers(lane));
   }
+  // On servers: receives and answers the pushes of each lane, until a worker says goodbye on it. All workers train the
+  // same number of steps, so one goodbye ends a lane for all of them.
   task<> serve() {
     for (std::uint32_t lane = 0; lane < lanes(); ++lane) serving_.spawn(serve_lane(lane));
     co_await serving_.join();
@@ -49,16 +53,17 @@ public:
 protected:
   using base::buckets;
   using base::lanes;
-  // Returns the server of bucket `index`, whose rank is comm.server_rank(). Requires a server.
+  // Returns the number of the server that has bucket `index`; its rank is comm.server_rank(number). Requires that the
+  // run has servers.
   std::uint32_t server_of(std::size_t index) const { return server_of_[index]; }
-  // Returns the buckets of a server on a lane, in ascending order.
+  // Returns the indices of the buckets of a server (by number) on a lane, in ascending order.
   std::vector<std::uint32_t> buckets_of(std::uint32_t server, std::uint32_t lane) const {
     std::vector<std::uint32_t> found;
     for (std::uint32_t b = lane; b < server_of_.size(); b += lanes())
       if (server_of_[b] == server) found.push_back(b);
     return found;
   }
-  // Makes `step` the first one that is served: after a checkpoint.
+  // Makes `step` the first step that serve() expects, for a run that resumes from a checkpoint. Call it before serve().
   void serve_from(std::uint64_t step) { first_step_ = step; }
 
 private:

@@ -57,8 +57,9 @@ struct matrix {
   rg_buffer elements;
   std::uint64_t rows, columns;
   std::uint64_t row;   // elements from one row to the next
-  bool across = false; // in comm::gemm(): its transpose
+  bool across = false; // comm::gemm() multiplies by its transpose; rows and columns are as stored
 };
+// Returns m with `across` toggled. Moves no elements.
 inline matrix transposed(matrix m) {
   m.across = !m.across;
   return m;
@@ -70,7 +71,7 @@ class step_rows {
 public:
   step_rows() = default;
   step_rows(const rg_rows* first, std::uint32_t tables) : first_(first), tables_(tables) {}
-  std::uint32_t size() const { return tables_; }
+  std::uint32_t size() const { return tables_; } // number of sparse tables
   std::span<const std::uint64_t> operator[](std::uint32_t table) const {
     const rg_rows r = copy_versioned(at_stride(first_, table));
     return {r.rows, r.count};
@@ -346,10 +347,10 @@ public:
     op.factor = a;
     return submit(op);
   }
-  // c = alpha * a * b + beta * c, of matrices in buffers of RG_F32, or a and b of RG_BF16; transposed() of a or b multiplies by its transpose.
-  // c overlaps neither a nor b; if beta is 0, it is not read. On the host it is computed off the loop. Each element is
-  // a sum in an order that depends on the shapes and on where it is computed. Throws rg::error if the shapes do not
-  // match.
+  // c = alpha * a * b + beta * c. a and b are both RG_F32 or both RG_BF16, c is RG_F32; pass transposed(a) or
+  // transposed(b) to multiply by its transpose. c overlaps neither a nor b; if beta is 0, c is not read. On the host it
+  // is computed off the loop. The order of each element's sum depends on the shapes and on where it is computed. Throws
+  // rg::error if the shapes do not match.
   operation gemm(double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
     auto op = make<rg_op_gemm>(RG_OP_GEMM);
     op.gemm = {.a_type = a.elements.type,
@@ -552,8 +553,9 @@ public:
   // explains it at rg_strategy_host.weights_from.
   void weights_from(std::uint64_t first) { host_->weights_from(host_->context, first); }
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
-  // each value occurred; record_sum(): the sum of the amounts per step. A strategy that chooses an algorithm itself
-  // records it as "algorithm_NAME": these names stand in the result's fingerprint and in the heading of its table.
+  // each value occurred on all ranks; record_sum(): the sum of the amounts per step, as a mean over the ranks that
+  // recorded it. A strategy that chooses among algorithms records "algorithm_NAME" for the one that it runs: these
+  // names stand in the result's fingerprint and in the heading of its table.
   void record_value(const char* name, std::uint64_t value) {
     host_->record_value(host_->context, name, static_cast<std::int64_t>(value));
   }
@@ -592,6 +594,7 @@ public:
         std::exchange(r->waiter, {}).resume();
     }
   }
+  // Called by `operation`: makes a record, which no operation uses any more, free for a later one.
   void recycle(detail::operation_record* r) noexcept {
     r->next = free_;
     free_ = r;

@@ -87,12 +87,13 @@ public:
       c_.compress(x, message);
   }
   void decompress(message_view message, std::span<float> y) { c_.decompress(message, y); }
-  // Adds D(message) to y, in the order of calls.
+  // Adds D(message) to y.
   void accumulate(message_view message, std::span<float> y) {
     const std::span<float> part = scratch(y.size());
     c_.decompress(message, part);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += part[i];
   }
+  // p -= D(message)
   void residual(message_view message, std::span<float> p) {
     if constexpr (has_residual) {
       c_.residual(message, p);
@@ -130,6 +131,7 @@ struct message_part {
   bool compressed;             // else its bytes are the elements
   double error = 0;            // set by encode(): ||p - D(C(p))||^2 / ||p||^2
 };
+// The layout of the message of some elements of the arena: its parts, in ascending order, and its length.
 struct message_layout {
   span_of_arena elements;
   std::vector<message_part> parts;
@@ -142,7 +144,8 @@ inline double squared_norm(std::span<const float> x) {
   return sum;
 }
 
-// Makes a bucket of neighbouring tensors until it has `bytes` bytes or more; for the strategy's constructor.
+// [main] Cuts the arena into buckets of whole tensors, by comm::set_buckets(), and returns them in order. A bucket is
+// full once it has `bytes` bytes or more.
 inline std::vector<span_of_arena> join_tensors(comm& c, std::uint64_t bytes) {
   std::vector<span_of_arena> buckets;
   for (std::uint32_t i = 0; i < c.arena().slice_count; ++i) {
@@ -186,8 +189,8 @@ public:
   // The next three run functions of C beside the loop (comm.run); `layout` is valid until the operation has ended, and
   // no other operation on the same layout is under way. They return an operation that has ended if the layout is empty.
   //
-  // Writes this worker's message of a step. Adds the gradients to the residual, or copies them there without error
-  // feedback; the residual is what is not sent. record() may follow.
+  // Writes this worker's message of a step: of gradient + residual, or without error feedback of the gradient alone.
+  // The new residual is what the message lacks of that. record() may follow.
   operation encode(message_layout& layout, rg_buffer message, std::uint64_t step) {
     if (layout.parts.empty()) return {};
     const auto f = [this, l = &layout, step](void* const* at) {
@@ -201,7 +204,8 @@ public:
                       comm_->gradients(layout.elements), sub(residual_, layout.elements.first, layout.elements.count),
                       message);
   }
-  // Adds `count` messages, which lie one behind the other, to `sum`, which has the layout's elements, in their order.
+  // Decompresses `count` messages, which lie one behind the other in `messages`, and adds each to `sum`, first message
+  // first. `sum` has the layout's elements.
   operation decode(const message_layout& layout, rg_buffer messages, std::uint32_t count, rg_buffer sum) {
     if (layout.parts.empty()) return {};
     const auto f = [this, l = &layout, count](void* const* at) {
@@ -258,6 +262,8 @@ private:
     std::string bytes_name, error_name; // for record_sum
   };
 
+  // Writes the bytes of one part to m, from the gradient g and the residual e of its elements, and replaces e by the
+  // new residual.
   void encode(message_part& part, std::span<const float> g, std::span<float> e, message_span m, std::uint64_t step) {
     if (!part.compressed) {
       std::memcpy(m.data(), g.data(), g.size_bytes());

@@ -58,13 +58,14 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
       : base(c, join_tensors(c, p.bucket), p.lanes), codec_(c, p, p.error_feedback), over_(p.over) {
     for (std::size_t b = 0; b < buckets().size(); ++b) layouts_.push_back(make_layout(b));
     for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
-      if (c.is_worker()) desks_.push_back(make_desk(lane, role::worker));
-      if (c.is_server()) served_.push_back(make_desk(lane, role::server));
+      if (c.is_worker()) worker_memory_.push_back(make_memory(lane, role::worker));
+      if (c.is_server()) server_memory_.push_back(make_memory(lane, role::server));
     }
     if (!by_servers()) c.own(c.whole(), role::worker);
   }
 
   using base::comm;
+  // The messages' lanes for a bucket's lane.
   static std::uint32_t to_servers(std::uint32_t lane) { return 2 * lane + 1; }
   static std::uint32_t to_workers(std::uint32_t lane) { return 2 * lane; }
 
@@ -73,10 +74,10 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
 
   operation receive(bucket b, std::uint32_t w) {
     const std::uint64_t bytes = layouts_[b.index].chunks[0].bytes;
-    return comm.recv(w, message_of(served_[b.lane], w, bytes), to_servers(b.lane));
+    return comm.recv(w, message_of(server_memory_[b.lane], w, bytes), to_servers(b.lane));
   }
   task<> answer(bucket b) {
-    desk& d = served_[b.lane];
+    lane_memory& d = server_memory_[b.lane];
     const message_layout& layout = layouts_[b.index].chunks[0];
     const rg_buffer sum = sub(d.sum, 0, b.range.count);
     co_await comm.fill(sum, 0);
@@ -92,16 +93,17 @@ private:
   using base::lanes;
 
   struct bucket_layout {
-    std::vector<message_layout> chunks; // in a ring: for each worker; else one
-    rg_buffer weights{};                // on the bucket's server
+    std::vector<message_layout> chunks; // in a ring: one for each worker's part of the bucket; else one for all of it
+    rg_buffer weights{};                // on the bucket's server: the bucket's weights; elsewhere empty
     std::uint64_t bytes() const {
       std::uint64_t sum = 0;
       for (const message_layout& c : chunks) sum += c.bytes;
       return sum;
     }
   };
-  // Working memory of a lane: messages, a sum of gradients on servers, and transfers by peer.
-  struct desk {
+  // Buffers and operations of a lane, in one role of this rank: messages; on a server the sum of their gradients; the
+  // outstanding receives and sends, by worker.
+  struct lane_memory {
     rg_buffer messages{}, sum{};
     std::vector<operation> receives, sends;
   };
@@ -116,14 +118,14 @@ private:
     if (comm.is_server() && base::server_of(b) == comm.server()) made.weights = comm.own(buckets()[b], role::server);
     return made;
   }
-  desk make_desk(std::uint32_t lane, role as) {
+  lane_memory make_memory(std::uint32_t lane, role as) {
     std::uint64_t message = 16, whole = 16, elements = 16;
     for (std::size_t b = lane; b < buckets().size(); b += lanes()) {
       for (const message_layout& c : layouts_[b].chunks) message = std::max(message, c.bytes);
       whole = std::max(whole, layouts_[b].bytes());
       elements = std::max(elements, buckets()[b].count);
     }
-    desk d;
+    lane_memory d;
     const bool each = as == role::server || over_ == "all_gather"; // a message of each worker at once
     d.messages = comm.alloc(each ? message * comm.workers() : whole + message, RG_U8);
     if (as == role::server) d.sum = comm.alloc(elements);
@@ -131,7 +133,7 @@ private:
     d.sends.resize(comm.workers());
     return d;
   }
-  static rg_buffer message_of(const desk& d, std::uint32_t worker, std::uint64_t bytes) {
+  static rg_buffer message_of(const lane_memory& d, std::uint32_t worker, std::uint64_t bytes) {
     return sub(d.messages, worker * bytes, bytes);
   }
 
@@ -148,14 +150,14 @@ private:
     co_await codec_.decode(layout, messages, count, sum);
     comm.record_sum("decode_seconds", 1e-9 * static_cast<double>(comm.now() - begin));
   }
-  // The same with the messages of all workers, in their order.
-  task<> decode(const message_layout& layout, const desk& d, rg_buffer sum) {
+  // As above, for the messages of all workers, in ascending order of worker.
+  task<> decode(const message_layout& layout, const lane_memory& d, rg_buffer sum) {
     return decode(layout, sub(d.messages, 0, comm.workers() * layout.bytes), comm.workers(), sum);
   }
 
   // All workers add the messages in the order of workers, so that replicas are equal to the bit.
   task<> gather(bucket b) {
-    desk& d = desks_[b.lane];
+    lane_memory& d = worker_memory_[b.lane];
     message_layout& layout = layouts_[b.index].chunks[0];
     const rg_buffer mine = message_of(d, comm.rank(), layout.bytes);
     co_await encode(layout, mine, b.step);
@@ -174,7 +176,7 @@ private:
   // As ring_all_reduce() of regatta/algorithms.hpp, with messages in place of elements.
   task<> sum_around_ring(bucket b) {
     bucket_layout& layout = layouts_[b.index];
-    const rg_buffer all = desks_[b.lane].messages;
+    const rg_buffer all = worker_memory_[b.lane].messages;
     const std::uint32_t n = comm.workers(), me = comm.rank(), right = (me + 1) % n, left = (me + n - 1) % n;
     const std::uint32_t on = to_workers(b.lane);
     for (std::uint32_t i = 0; i < n; ++i) co_await encode(layout.chunks[i], chunk_at(all, layout, i), b.step);
@@ -199,7 +201,7 @@ private:
       co_await decode(layout.chunks[i], chunk_at(all, layout, i), 1, comm.gradients(part));
     }
   }
-  // Returns the place of chunk i mod n in a lane's memory.
+  // Returns the buffer of the message of chunk i mod n, within a lane's messages `all`, which lie in ascending order.
   static rg_buffer chunk_at(rg_buffer all, const bucket_layout& b, std::uint32_t i) {
     const std::size_t chunk = i % b.chunks.size();
     std::uint64_t at = 0;
@@ -209,7 +211,7 @@ private:
 
   task<> push(bucket b) {
     message_layout& layout = layouts_[b.index].chunks[0];
-    const rg_buffer mine = message_of(desks_[b.lane], 0, layout.bytes);
+    const rg_buffer mine = message_of(worker_memory_[b.lane], 0, layout.bytes);
     co_await encode(layout, mine, b.step);
     const std::uint32_t server = comm.server_rank(base::server_of(b.index));
     auto answer = comm.recv(server, comm.weights(b.range), to_workers(b.lane));
@@ -219,8 +221,8 @@ private:
 
   message_codec<C> codec_;
   std::string over_;
-  std::vector<bucket_layout> layouts_; // by bucket
-  std::vector<desk> desks_, served_;   // by lane; a rank may be worker and server
+  std::vector<bucket_layout> layouts_;                     // by bucket
+  std::vector<lane_memory> worker_memory_, server_memory_; // by lane, in each role of this rank
 };
 
 } // namespace rg::detail

@@ -63,7 +63,8 @@ public:
   data_parallel(rg::comm& c, const data_parallel_parameters& p) : data_parallel(c, c.make_buckets(p.bucket), p.lanes) {
     c.own(c.whole(), role::worker);
   }
-  // [main] For buckets of the strategy's own, which it has passed to comm::set_buckets(). It calls own() itself.
+  // [main] For other buckets, which the strategy has passed to comm::set_buckets(). The strategy calls comm::own()
+  // itself.
   data_parallel(rg::comm& c, std::vector<span_of_arena> buckets, std::uint32_t lanes)
       : comm(c), buckets_(std::move(buckets)), ready_(buckets_.size()),
         lanes_(static_cast<std::uint32_t>(std::min<std::size_t>(lanes, buckets_.size()))), members_(c.workers()),
@@ -93,8 +94,9 @@ public:
     co_await self().exchange(b);
     co_await comm.apply(b.range.first, b.gradients, b.step, role::worker);
   }
-  // [loop] Called in each step with deferred updates. Replaces `total`, this worker's comm::norm(), by the norm of all
-  // elements; here they are the same, because every worker applies the gradients of all elements.
+  // [loop] Called in each step with deferred updates. Replaces `total`, the result of this worker's comm::norm(), by
+  // its sum over all workers that own weights. Does nothing here: every worker applies the gradients of all elements,
+  // so its own result is that of all elements already.
   task<> sum_norms(rg_buffer) { co_return; }
 
   rg::comm& comm; // public: coroutine frames come from its pool
@@ -105,7 +107,7 @@ protected:
   std::uint32_t lanes() const { return lanes_; }
   // Returns the ranks of all workers, for regatta/algorithms.hpp: this one's index is comm.rank().
   const std::vector<std::uint32_t>& members() const { return members_; }
-  // Uses one lane only from now on. For the constructor.
+  // [main] Sets lanes() to 1. Call it in the strategy's constructor.
   void use_one_lane() { lanes_ = std::min(lanes_, 1u); }
 
 private:

@@ -63,7 +63,7 @@ template <class E> struct entry {
 // An op that an executor implements, and the names of its attributes, each a number.
 struct op_attributes {
   std::string_view op;
-  std::array<std::string_view, 8> names{}; // the rest is empty
+  std::array<std::string_view, 8> names{}; // empty behind the last name
   bool has(std::string_view name) const {
     return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
   }

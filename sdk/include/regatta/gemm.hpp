@@ -23,13 +23,13 @@ struct bf16 {
 
 namespace detail {
 
+// Returns whether a matrix [rows, columns], whose rows begin `row` elements apart, lies within `count` elements.
 inline bool holds(std::uint64_t count, std::uint64_t rows, std::uint64_t columns, std::uint64_t row) {
   if (!rows || !columns) return true;
   return row >= columns && count >= columns && rows - 1 <= (count - columns) / row;
 }
 
-// Returns the sum of a[i * a_step] * b[i] over n elements. The sum is taken in 16 parts, which compilers keep in
-// vectors.
+// Returns the sum of a[i * a_step] * b[i] over n elements, from 16 partial sums, which compilers keep in vectors.
 template <class T> float dot(const T* a, std::size_t a_step, const T* b, std::size_t n) {
   std::array<float, 16> sums{};
   std::size_t i = 0;

@@ -234,8 +234,10 @@ inline void expect_rank(const value& x, std::size_t rank, const std::string& nam
   if (x.dims().size() != rank)
     bad_layer(name, "takes " + std::to_string(rank) + " dimensions, got " + std::to_string(x.dims().size()));
 }
-inline std::int64_t window(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-                           const std::string& name) {
+// Returns the output's height or width for a convolution or pooling of an image of this height or width. Throws, naming
+// the layer `name`, if the window does not fit.
+inline std::int64_t output_size(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                                const std::string& name) {
   if (kernel < 1 || stride < 1 || padding < 0 || padding >= kernel || size + 2 * padding < kernel)
     bad_layer(name, "a kernel of " + std::to_string(kernel) + ", stride " + std::to_string(stride) + " and padding " +
                         std::to_string(padding) + " do not fit a size of " + std::to_string(size));
@@ -266,8 +268,8 @@ inline value conv2d(value x, const std::string& name, std::int64_t channels, con
   detail::expect_rank(x, 3, name);
   auto& net = x.net();
   const std::int64_t c = x.dims()[0];
-  const std::int64_t h = detail::window(x.dims()[1], o.kernel, o.stride, o.padding, name);
-  const std::int64_t w = detail::window(x.dims()[2], o.kernel, o.stride, o.padding, name);
+  const std::int64_t h = detail::output_size(x.dims()[1], o.kernel, o.stride, o.padding, name);
+  const std::int64_t w = detail::output_size(x.dims()[2], o.kernel, o.stride, o.padding, name);
   std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {channels, c, o.kernel, o.kernel},
                                                    detail::he_normal(c * o.kernel * o.kernel, o.gain))};
   if (o.bias) weights.push_back(net.weight(name + ".bias", {channels}, detail::small_vector(0, true)));
@@ -363,8 +365,8 @@ inline value pool(const char* op, value x, const pool_options& o) {
                       {{"kernel", static_cast<double>(o.kernel)},
                        {"stride", static_cast<double>(o.stride)},
                        {"padding", static_cast<double>(o.padding)}},
-                      {x.dims()[0], window(x.dims()[1], o.kernel, o.stride, o.padding, op),
-                       window(x.dims()[2], o.kernel, o.stride, o.padding, op)});
+                      {x.dims()[0], output_size(x.dims()[1], o.kernel, o.stride, o.padding, op),
+                       output_size(x.dims()[2], o.kernel, o.stride, o.padding, op)});
 }
 } // namespace detail
 

@@ -35,7 +35,7 @@
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
 // Errors are thrown as rg::error; the destructor is destroy. struct_size need not be set in structs that are returned,
-// but must be set in the elements of their arrays, as dense_tensor() and make_versioned() do. Arguments are valid
+// but must be set in the elements of their arrays, as rg::description and make_versioned() do. Arguments are valid
 // during the call, unless abi/model.h names a longer time.
 #pragma once
 
@@ -92,10 +92,10 @@ public:
   explicit hooks(const rg_hooks* h) noexcept
       : hooks_(h ? copy_versioned(*h) : rg_hooks{}),
         device_(hooks_.device ? copy_versioned(*hooks_.device) : rg_device_hooks{}) {}
-  // To be called before dense weight `tensor` is first read in this step; on devices for every dense tensor. With
-  // releases() in each pass. May wait
-  // until the weight has arrived. On devices work that reads the weight or writes its gradient must be ordered after
-  // the returned fence, unless that is 0; on the host it returns 0. Throws step_ended.
+  // To be called before dense weight `tensor` is first read in this step; if releases(), before its first read in each
+  // pass. On devices it must be called for every dense tensor. May wait until the weight has arrived. On devices work
+  // that reads the weight or writes its gradient must be ordered after the returned fence, unless that is 0; on the
+  // host it returns 0. Throws step_ended.
   rg_fence need(std::uint32_t tensor) const {
     rg_fence after = 0;
     rg_status s = RG_OK;
@@ -109,7 +109,8 @@ public:
   // Returns whether weights may go out of memory between uses. A model with RG_MODEL_RELEASES then reads a weight only
   // after need() and calls done() after its last use, in the forward pass and again in the backward pass.
   bool releases() const { return device_.need ? bool(device_.done) : bool(hooks_.done); }
-  // On devices the memory may hold anything once `fence` has passed (0: now).
+  // Reports that this pass reads weight `tensor` no more once `fence` has passed (0: now): until the next need() its
+  // memory may hold anything.
   void done(std::uint32_t tensor, rg_fence fence = 0) const {
     if (device_.need) {
       if (device_.done) device_.done(device_.context, tensor, fence);
@@ -126,7 +127,8 @@ public:
     else if (hooks_.ready)
       hooks_.ready(hooks_.context, tensor);
   }
-  // Reports that the forward pass begins: its first weights have arrived. Only for devices with rg_device.elapsed.
+  // Reports that the forward pass begins once `fence` has passed: its first weights have arrived. Only for devices with
+  // rg_device.elapsed; on the host it does nothing.
   void forward(rg_fence fence) const {
     if (device_.phase) device_.phase(device_.context, RG_PHASE_FORWARD, fence);
   }
@@ -138,11 +140,11 @@ public:
     else if (hooks_.backward)
       hooks_.backward(hooks_.context);
   }
-  // Reports that the sum of this step's loss is at `*sum` once `fence` has passed, and stays there until two more steps
-  // have begun; the result's loss_sum is then not read. Requires a device.
+  // Reports that the loss_sum of this batch is at `*sum`, in host memory, once `fence` has passed, and stays there
+  // until step() has been called twice more; rg_step_result.loss_sum is then not read. Requires a device.
   void late_loss(const double* sum, rg_fence fence) const { device_.late_loss(device_.context, sum, fence); }
-  // Returns the dense tensors, ascending and valid during the step, whose ready() the engine waits for: the others' may
-  // be left out. Nothing: all of them.
+  // Returns the dense tensors whose ready() the engine waits for, ascending and valid during the step; ready() may be
+  // left out for all others. Returns nothing if the engine waits for every ready().
   std::optional<std::span<const std::uint32_t>> awaited() const {
     if (!device_.awaited) return std::nullopt;
     return std::span(device_.awaited, device_.awaited_count);

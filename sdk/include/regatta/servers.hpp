@@ -17,8 +17,8 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
   return (a < c.workers && is_server(c, b)) || (b < c.workers && is_server(c, a));
 }
 
-// For the strategy's constructor: cuts the arena into buckets of at most `bytes` bytes over all servers, but at least
-// 64 for each server.
+// [main] Cuts the arena into buckets by comm::make_buckets(), and returns them in order. A bucket, which all servers
+// share, has `bytes` bytes, or 64 bytes for each server if that is more.
 inline std::vector<span_of_arena> buckets_for_servers(comm& c, std::uint64_t bytes) {
   return c.make_buckets(std::max<std::uint64_t>(bytes, 64 * c.servers()));
 }
@@ -41,7 +41,7 @@ public:
   std::size_t buckets() const { return buckets_.size(); }
   span_of_arena bucket(std::size_t b) const { return buckets_[b]; }
   span_of_arena part(std::size_t b, std::uint32_t server) const { return part_of(buckets_[b], server, servers_); }
-  // Returns this server's part, which may be empty in small buckets. Requires that this rank is a server.
+  // Returns this server's part of bucket b, which may be empty in small buckets. Requires that this rank is a server.
   span_of_arena mine(std::size_t b) const { return part(b, server_); }
   // Returns whether the server has a part of any bucket; with sparse tables it may have none.
   bool has_part(std::uint32_t server) const {

@@ -103,7 +103,8 @@ private:
 // The purpose of a worker's request to a server. A request is one message: the purpose, the number of rows of each
 // table, and the row numbers, table by table. The server answers with one message, the rows' weights in the same order;
 // the push is one message with their gradients. If the request has no rows, there is neither an answer nor a push. A
-// goodbye is the purpose alone.
+// goodbye is the purpose alone. step: the rows of a training step, whose gradients are pushed later. pull: rows that
+// are only read, such as in an evaluation.
 enum class row_request : std::int64_t { step = 1, pull = 2, goodbye = 3 };
 
 // A worker's side, if servers hold the tables. No other messages may be on the lanes `to_servers` and `to_workers`,
@@ -248,13 +249,13 @@ public:
 
   // Receives the next request of worker w and returns its purpose. Its row numbers stay valid until the next call for
   // w. Requires sparse tables.
-  task<row_request> asked(std::uint32_t w) {
+  task<row_request> receive_request(std::uint32_t w) {
     part& p = workers_[w];
     co_await comm.recv(w, p.request, to_servers_);
     co_return static_cast<row_request>(comm.elements<std::int64_t>(p.request)[0]);
   }
-  // Answers the request that asked(w) received with the rows' weights.
-  task<> tell(std::uint32_t w) {
+  // Sends worker w the weights of the rows that its last request names. Requires receive_request(w).
+  task<> send_rows(std::uint32_t w) {
     part& p = workers_[w];
     const auto words = comm.elements<std::int64_t>(p.request);
     p.elements = 0;
@@ -267,26 +268,27 @@ public:
     }
     if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
   }
-  // Answers worker w's requests up to one for the rows of a step (returns true when they have been sent) or a goodbye
+  // Receives and answers worker w's requests, until it has sent the rows of a step (returns true) or received a goodbye
   // (returns false). Requires sparse tables.
   task<bool> answer(std::uint32_t w) {
     for (;;) {
-      const row_request why = co_await asked(w);
+      const row_request why = co_await receive_request(w);
       if (why == row_request::goodbye) co_return false;
-      co_await tell(w);
+      co_await send_rows(w);
       if (why == row_request::step) co_return true;
     }
   }
-  // Answers all workers concurrently, until each has the rows of its next step, and returns true; or, if they say
-  // goodbye instead, false: all train for the same number of steps. Requires sparse tables.
+  // Calls answer() for all workers concurrently. Returns true once each has the rows of its next step, and false if
+  // they say goodbye instead: all train for the same number of steps. Requires sparse tables.
   task<bool> begin_step() {
     stay_ = true;
     for (std::uint32_t w = 0; w < comm.workers(); ++w) answering_.spawn(answer_one(w));
     co_await answering_.join();
     co_return stay_;
   }
-  // These handle the gradients of the rows that worker w was last sent. receive() receives them. Then either add() adds
-  // them to the pending gradients, which apply() turns into one update; or apply_of() makes an update of them alone.
+  // receive() receives worker w's gradients of the rows that it was last sent. Then either add() adds them to the
+  // pending gradients, from which apply() makes one update for all workers; or apply_of() makes an update of them
+  // alone.
   task<> receive(std::uint32_t w) {
     part& p = workers_[w];
     if (p.elements) co_await comm.recv(w, sub(p.values, 0, p.elements), to_servers_);
@@ -321,6 +323,8 @@ private:
     std::uint64_t elements = 0; // in the last answer
     std::vector<slice> slices;
   };
+  // Returns the slices of worker w's last request, without the tables of which it names no rows. Valid until the next
+  // call for w.
   const std::vector<slice>& slices_of(std::uint32_t w) {
     part& p = workers_[w];
     const auto words = comm.elements<std::int64_t>(p.request);

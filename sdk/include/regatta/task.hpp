@@ -62,7 +62,8 @@ private:
   block* free_[classes] = {};
 };
 
-// Base of classes that provide the pool for coroutines whose first argument they are.
+// Base of classes that own a pool: a coroutine whose object or first argument is a frame_pool_user takes its frame from
+// that pool.
 class frame_pool_user {
 public:
   frame_pool& frames() { return frames_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step computes in threads of its own, whatever rg_model_setup.threads says.
+// A step computes in threads of its own, more than rg_model_setup.threads allows.
 #include "interpreted.hpp"
 
 #include <thread>

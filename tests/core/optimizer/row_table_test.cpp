@@ -172,19 +172,19 @@ TEST_CASE("rows stay where they are shown to lie, also when others come") {
   const update_rule rule(configured("sgd"), 1);
   row_table table(rule, {.rows = rows, .row = size}, init);
   const std::vector<std::int64_t> which{3, 17, 4000}, others{4, 4999};
-  const auto shown = table.places(which);
-  std::vector<const float*> places;
-  for (const void* place : shown) places.push_back(static_cast<const float*>(place));
-  REQUIRE(places.size() == which.size());
+  const auto shown = table.addresses(which);
+  std::vector<const float*> weights;
+  for (const void* address : shown) weights.push_back(static_cast<const float*>(address));
+  REQUIRE(weights.size() == which.size());
   for (std::size_t r = 0; r < which.size(); ++r)
-    for (std::uint64_t i = 0; i < size; ++i) CHECK(places[r][i] == start(static_cast<std::uint64_t>(which[r]), i));
-  table.places(others);
+    for (std::uint64_t i = 0; i < size; ++i) CHECK(weights[r][i] == start(static_cast<std::uint64_t>(which[r]), i));
+  table.addresses(others);
   table.apply(which, std::vector<float>(which.size() * size, 1.0F).data(), 0);
   std::vector<float> read(which.size() * size);
   table.read(which, read.data());
   for (std::size_t r = 0; r < which.size(); ++r)
     for (std::uint64_t i = 0; i < size; ++i) {
-      CHECK(places[r][i] == read[r * size + i]);
-      CHECK(places[r][i] != start(static_cast<std::uint64_t>(which[r]), i));
+      CHECK(weights[r][i] == read[r * size + i]);
+      CHECK(weights[r][i] != start(static_cast<std::uint64_t>(which[r]), i));
     }
 }

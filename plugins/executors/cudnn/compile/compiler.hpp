@@ -65,7 +65,7 @@ public:
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
   weight* gemm_weight(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
-  weight* matrix(const node& n, std::size_t i, std::size_t columns); // dense, with any number of rows
+  weight* matrix(const node& n, std::size_t i, std::size_t columns); // dense [any number, columns]
   weight* table(const node& n, std::size_t i);                       // for lookups: two dimensions, sparse or dense
 
   // The value of node k; null while the node is not compiled, and for good if a fused op keeps the value to itself.
@@ -93,9 +93,13 @@ public:
 
 private:
   void compile_node(std::size_t k) override;
+  // Returns weight i of n.
   weight* weight_of(const node& n, std::size_t i) const;
+  // Makes the value of input k of the network.
   void add_input(std::size_t k);
+  // Appends an op to the program, and sets what its values and weights record of it.
   void add(std::unique_ptr<op> o);
+  // Sets edge::add of all inputs of all ops.
   void order_gradients();
 
   program& program_;

@@ -216,21 +216,21 @@ std::vector<descriptor> graph::engines(const planner& p) {
 }
 
 std::shared_ptr<const plan> plan::of(const planner& p, const graph& g, std::span<const descriptor> engines,
-                                     std::size_t place, const demands& d) {
-  if (place >= engines.size() || !allowed(engines[place], d)) return nullptr;
+                                     std::size_t index, const demands& d) {
+  if (index >= engines.size() || !allowed(engines[index], d)) return nullptr;
   descriptor made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   if (p.handle) made.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
 #if CUDNN_VERSION >= 90800
   if (p.described) made.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *p.described);
 #endif
-  made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engines[place]);
+  made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engines[index]);
   if (cudnnBackendFinalize(made.get()) != CUDNN_STATUS_SUCCESS) return nullptr;
   std::int64_t bytes = 0, count = 0;
   check(cudnnBackendGetAttribute(made.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
                                  &bytes),
         "asking for a plan's workspace");
   if (static_cast<std::size_t>(bytes) > d.workspace) return nullptr;
-  return std::shared_ptr<const plan>(new plan(std::move(made), static_cast<std::size_t>(bytes), place, g));
+  return std::shared_ptr<const plan>(new plan(std::move(made), static_cast<std::size_t>(bytes), index, g));
 }
 
 std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d) {

@@ -104,9 +104,11 @@ public:
   std::span<const std::pair<tensor, float>> constants() const { return constants_; }
 
 private:
+  // is_virtual: exists between operations only. by_value: its value is passed in place of an address.
   tensor add_tensor(cudnnDataType_t type, const sizes& dims, const sizes& strides, bool is_virtual, bool by_value);
   const descriptor& at(tensor t) const { return tensors_[static_cast<std::size_t>(t - 1)]; }
   using operation_tensors = std::initializer_list<std::pair<cudnnBackendAttributeName_t, tensor>>;
+  // Sets the tensors of an operation, without those that are `none`, finalizes it and adds it.
   void add_operation(descriptor&& o, operation_tensors tensors);
 
   std::vector<descriptor> tensors_, rest_, operations_; // rest_: descriptors that operations refer to
@@ -123,13 +125,13 @@ struct demands {
 // A compiled graph, without addresses; several executions may share it.
 class plan {
 public:
-  // Makes a plan from engine number `place` of `engines`, the result of g.engines(p). It does not refer to g. Returns
-  // null if there is no such engine, or it cannot run the graph, is not deterministic, or does not meet `d`. May take
-  // seconds.
+  // Makes a plan from engines[index], where `engines` is the result of g.engines(p). The plan does not refer to g.
+  // Returns null if there is no such engine, or it cannot run the graph, is not deterministic, or does not meet `d`.
+  // May take seconds.
   static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const descriptor> engines,
-                                        std::size_t place, const demands& d);
+                                        std::size_t index, const demands& d);
   std::size_t workspace() const { return workspace_; } // bytes
-  std::size_t engine() const { return engine_; }       // its index in the list of engines
+  std::size_t engine() const { return engine_; }       // the `index` of of()
 
 private:
   friend class execution;

@@ -63,9 +63,11 @@ public:
   void compute(const device& d, const operands& o, bool add) const;
 
 private:
-  // Asks for algorithms. Returns whether there is one.
+  // Sets candidates_ to the algorithms of cuBLASLt's heuristics, best first. Returns whether there is one.
   bool find_algorithms(const device& d, const gemm_shape& p, dtype to, gemm_epilogue wanted, const operands& o);
+  // Enqueues the GEMM by this algorithm.
   void launch(const device& d, const operands& o, bool add, const cublasLtMatmulAlgo_t& by) const;
+  // Times candidates_ and returns the index of the fastest one.
   std::size_t fastest(const device& d, const operands& o) const;
 
   std::string name_;

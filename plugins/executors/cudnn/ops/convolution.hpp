@@ -29,8 +29,12 @@ private:
   // Addresses of x, the filter and y, or of their gradients, and of the bias.
   using addresses = std::array<std::pair<graph::tensor, void*>, 4>;
   addresses at(const void* x, const void* filter, const void* y) const;
+  // Returns the shape with the type and layout in which d computes.
   convolution_shape shape_in(const device& d) const;
+  // Chooses an engine for the graph that computes `made`, with the epilogue if `fused`. Returns an empty execution if
+  // there is no engine for the graph with the epilogue. `a` is used to time engines.
   execution plan_for(device& d, kernel_choices& c, graph::direction made, bool fused, const addresses& a) const;
+  // Enqueues e.
   void perform(device& d, execution& e, const addresses& a) const;
 
   shape shape_;

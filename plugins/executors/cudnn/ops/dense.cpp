@@ -17,7 +17,7 @@ void dense::prepare(device& d) {
   d.scratch.reserve(outs_ * sizeof(float));
 }
 
-gemm::operands dense::ahead() const {
+gemm::operands dense::forward_operands() const {
   return {.a = x(), .b = w_->gemm_operand(), .c = y(), .bias = end_.bias() ? end_.bias()->gemm_operand() : nullptr};
 }
 gemm::operands dense::weights_gradient(float* bias_gradient) const {
@@ -31,7 +31,7 @@ void dense::attach(device& d, kernel_choices& c) {
   const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
   forward_.plan(d, c, name_ + " forward",
                 {.m = n, .n = o, .k = i, .b_across = true, .a_row = i, .b_row = i, .c_row = o}, d.computes.type,
-                end_.fused_epilogue(), ahead());
+                end_.fused_epilogue(), forward_operands());
   weights_by_.plan(d, c, name_ + " weights",
                    {.m = o, .n = i, .k = n, .a_across = true, .a_row = o, .b_row = i, .c_row = i}, dtype::f32,
                    end_.bias() ? gemm_epilogue::column_sums : gemm_epilogue::none, weights_gradient(d.scratch.get()));
@@ -41,7 +41,7 @@ void dense::attach(device& d, kernel_choices& c) {
 }
 
 void dense::forward(device& d, const run&) {
-  forward_.compute(d, ahead(), false);
+  forward_.compute(d, forward_operands(), false);
   if (forward_.does() == gemm_epilogue::none) end_.forward(d, y());
 }
 

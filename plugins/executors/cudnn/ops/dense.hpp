@@ -21,7 +21,7 @@ private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
   image_layout outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of one row
   // The current operands of the GEMMs: forward, gradient of the weights, gradient of the input.
-  gemm::operands ahead() const;
+  gemm::operands forward_operands() const;
   gemm::operands weights_gradient(float* bias_gradient) const;
   gemm::operands data_gradient() const;
 

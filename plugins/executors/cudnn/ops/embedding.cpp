@@ -114,7 +114,7 @@ void lookup::vary(const run& r) {
     }
     const executors::row_word word = table_->sparse->index->words()[ids[i] / 64];
     const std::uint64_t bit = std::uint64_t{1} << ids[i] % 64;
-    if (!(word.bits & bit)) executors::not_brought(table_->info, r.batch, ids[i]);
+    if (!(word.bits & bit)) executors::fail_missing_row(table_->info, r.batch, ids[i]);
     at[i] = static_cast<std::int32_t>(word.before) + __builtin_popcountll(word.bits & (bit - 1));
   }
   std::fill(at + count, at + batch * ids_, -1);

@@ -37,8 +37,8 @@ engine_device::engine_device(const rg_host*, std::int32_t index, std::uint32_t s
   cuda::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
   try {
     for (std::uint32_t i = 0; i < streams; ++i) {
-      lanes_.push_back(std::make_unique<lane>());
-      lane& l = *lanes_.back();
+      streams_.push_back(std::make_unique<stream_state>());
+      stream_state& l = *streams_.back();
       cuda::check(cudaStreamCreateWithPriority(&l.stream, cudaStreamNonBlocking, greatest), "making a stream");
       l.sums.reserve(kernels::norm_scratch * sizeof(double));
     }
@@ -54,22 +54,22 @@ engine_device::~engine_device() {
 
 void engine_device::close() noexcept {
   cudaSetDevice(index_);
-  for (const auto& l : lanes_)
+  for (const auto& l : streams_)
     if (l->stream) cudaStreamSynchronize(l->stream);
-  for (const auto& l : lanes_) {
+  for (const auto& l : streams_) {
     if (l->blas) blas().destroy(l->blas);
     if (l->stream) cudaStreamDestroy(l->stream);
   }
-  lanes_.clear();
+  streams_.clear();
   for (void* p : allocated_) cudaFree(p);
   for (void* p : pinned_) cudaFreeHost(p);
 }
 
-engine_device::lane& engine_device::at(std::uint32_t stream) {
-  if (stream >= lanes_.size())
-    throw rg::error(RG_E_PLUGIN, "stream " + std::to_string(stream) + " of " + std::to_string(lanes_.size()));
+engine_device::stream_state& engine_device::at(std::uint32_t stream) {
+  if (stream >= streams_.size())
+    throw rg::error(RG_E_PLUGIN, "stream " + std::to_string(stream) + " of " + std::to_string(streams_.size()));
   enter();
-  return *lanes_[stream];
+  return *streams_[stream];
 }
 
 void* engine_device::allocate(std::uint64_t bytes) {
@@ -105,7 +105,7 @@ void engine_device::copy(std::uint32_t stream, void* to, const void* from, std::
   cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, at(stream).stream), "copying");
 }
 
-void engine_device::convert(const lane& l, const rg_work& w) const {
+void engine_device::convert(const stream_state& l, const rg_work& w) const {
   const dtype to = dtype_of(w.type), from = dtype_of(w.source_type);
   const bool add = (w.flags & RG_OP_ADD) != 0;
   if (to == dtype::f32 && from == dtype::f32) {
@@ -121,7 +121,7 @@ void engine_device::convert(const lane& l, const rg_work& w) const {
                       static_cast<std::byte*>(w.target) + first * size_of(to), std::min(most, w.count - first), add);
 }
 
-void engine_device::select(lane& l, const rg_work& w) {
+void engine_device::select(stream_state& l, const rg_work& w) {
   if (w.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
     unsupported("selection among more than 2^31 elements");
   const auto* x = static_cast<const float*>(w.source);
@@ -138,7 +138,7 @@ void engine_device::select(lane& l, const rg_work& w) {
 }
 
 void engine_device::work(std::uint32_t stream, const rg_work& w) {
-  lane& l = at(stream);
+  stream_state& l = at(stream);
   auto* y = static_cast<float*>(w.target);
   const auto* x = static_cast<const float*>(w.source);
   const auto value = static_cast<float>(w.value), factor = static_cast<float>(w.factor);
@@ -189,7 +189,7 @@ void engine_device::gemm(std::uint32_t stream, const rg_gemm& g, const void* a, 
   if ((g.a_type != RG_F32 && g.a_type != RG_BF16) || g.b_type != g.a_type || g.c_type != RG_F32)
     unsupported("matrix product of these types");
   if (std::max({g.m, g.n, g.k, g.a_row, g.b_row, g.c_row}) > most) unsupported("matrix product of this size");
-  lane& l = at(stream);
+  stream_state& l = at(stream);
   if (!l.blas) {
     check(blas().create(&l.blas), "creating a handle");
     check(blas().set_stream(l.blas, l.stream), "setting the stream");
@@ -209,12 +209,12 @@ void engine_device::wait_for(std::uint32_t stream, rg_fence fence) {
 }
 
 rg_fence engine_device::record(std::uint32_t stream) {
-  lane& l = at(stream);
+  stream_state& l = at(stream);
   return l.points.record(l.stream);
 }
 
 rg_fence engine_device::mark(std::uint32_t stream) {
-  lane& l = at(stream);
+  stream_state& l = at(stream);
   if (!l.marks) l.marks.emplace(fences::kind::timed, 4608);
   return l.marks->record(l.stream);
 }

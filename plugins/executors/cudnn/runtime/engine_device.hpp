@@ -45,7 +45,7 @@ public:
   void* handle(std::uint32_t stream) { return at(stream).stream; }
 
 private:
-  struct lane {
+  struct stream_state {
     cudaStream_t stream = nullptr;
     cublasHandle_t blas = nullptr; // created by the first gemm(): few strategies multiply matrices
     fences points;                 // of record()
@@ -53,14 +53,17 @@ private:
     buffer sums, selection;        // scratch of norms; scratch of selections, which grows with the longest one
   };
   // Makes the device current and returns the stream. Throws rg::error, RG_E_PLUGIN, if there is none of this number.
-  lane& at(std::uint32_t stream);
+  stream_state& at(std::uint32_t stream);
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
+  // Waits for all streams and frees everything; the constructor calls it, too, if it fails.
   void close() noexcept;
-  void convert(const lane& l, const rg_work& w) const;
-  void select(lane& l, const rg_work& w);
+  // work() of kind RG_OP_CONVERT.
+  void convert(const stream_state& l, const rg_work& w) const;
+  // work() of kind RG_OP_TOP_K or RG_OP_SELECT.
+  void select(stream_state& l, const rg_work& w);
 
   std::int32_t index_;
-  std::vector<std::unique_ptr<lane>> lanes_;
+  std::vector<std::unique_ptr<stream_state>> streams_;
   std::set<void*> allocated_, pinned_;
 };
 

@@ -70,14 +70,14 @@ inline double elapsed(rg_fence from, rg_fence to) {
   return 1e6 * static_cast<double>(ms);
 }
 
-// Returns the nanoseconds that the device takes for the work that one call of `give` enqueues in `s`: the mean of
+// Returns the nanoseconds that the device takes for the work that one call of `enqueue` enqueues in `s`: the mean of
 // three calls, after a first call that loads the kernels. Waits for the stream.
-template <class F> double time_of(cudaStream_t s, const F& give) {
+template <class F> double time_of(cudaStream_t s, const F& enqueue) {
   constexpr int runs = 3;
   fences points(fences::kind::timed, 2);
-  give();
+  enqueue();
   const rg_fence from = points.record(s);
-  for (int i = 0; i < runs; ++i) give();
+  for (int i = 0; i < runs; ++i) enqueue();
   const rg_fence to = points.record(s);
   cuda::check(cudaStreamSynchronize(s), "computing");
   return elapsed(from, to) / runs;

@@ -52,8 +52,11 @@ private:
     }
     end(s, refused);
   }
+  // begin() starts a capture of the stream, and end() turns what was captured into graph_. If CUDA refuses, they set
+  // `refused`; begin() then returns false.
   static bool begin(cudaStream_t s, std::string& refused);
   void end(cudaStream_t s, std::string& refused);
+  // Enqueues graph_.
   void replay(cudaStream_t s) const;
 
   cudaGraphExec_t graph_ = nullptr;

@@ -122,8 +122,6 @@ void model::allocate_values() {
   }
 }
 
-// Allocates the copies for GEMMs, and memory for the weights and gradients, which bind() releases if the engine has
-// them on the device.
 void model::allocate_weights() {
   memory_of_ = std::vector<tensor_memory>(program_.weights.size());
   for (auto& w : program_.weights) {
@@ -214,7 +212,6 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
   program_.rows(batch, out);
 }
 
-// Uploads everything that this step needs from the host except weights.
 void model::enter(const run& r, const char* what) {
   executors::check_batch(r.batch, bound_, program_.batch, program_.tables.size(), what);
   device_->enter();
@@ -245,7 +242,7 @@ void model::upload_tables(const run& r) {
   }
 }
 
-// Grows a table's window. It may hold more rows than one batch touches: those of all micro-batches of a step.
+// A window may hold more rows than one batch touches: those of all micro-batches of a step.
 void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
   tensor_memory& p = memory_of_[w.index];
   if (bytes <= p.data.bytes()) return;
@@ -261,12 +258,11 @@ void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
     w.gradient = p.scaled.get();
   }
   for (part& of : parts_) { // captured graphs contain the old addresses
-    of.ahead = {};
-    of.back = {};
+    of.forward_graph = {};
+    of.backward_graphs = {};
   }
 }
 
-// Requires that the backward pass is enqueued. Enqueues the copies of the gradients to the host.
 void model::download_tables(const run& r) {
   for (const executors::graph_tensor* w : program_.tables) {
     const tensor_memory& p = memory_of_[w->index];
@@ -280,7 +276,6 @@ void model::download_tables(const run& r) {
   }
 }
 
-// After this call, work of the stream may read the weight and write its gradient.
 void model::fetch(const weight& w, rg_fence after) {
   if (on_device_)
     wait_for(device_->stream, after);
@@ -301,8 +296,7 @@ void model::unscale(const executors::graph_tensor& w, std::size_t elements, cons
                      (r.batch.flags & RG_BATCH_ACCUMULATE) != 0, flag_.get<std::uint32_t>());
 }
 
-// Called after the op that completes the weight's gradient: removes the loss scale, and copies the gradient to the host
-// if the engine expects it there. Gradients of tables follow in download_tables().
+// Gradients of tables follow in download_tables().
 void model::finish(const weight& w, const run& r) {
   if (w.info.kind != RG_TENSOR_DENSE) return;
   unscale(w, w.elements, r);
@@ -310,7 +304,6 @@ void model::finish(const weight& w, const run& r) {
   if (!on_device_) device_->download(p.host_gradient, p.gradient, w.elements * sizeof(float));
 }
 
-// Updates the loss scale with the results of the steps that have ended.
 void model::learn_scale() {
   if (program_.computes.type != dtype::f16) return;
   while (learned_ < steps_) {
@@ -325,9 +318,8 @@ void model::learn_scale() {
   }
 }
 
-// Divides the ops into parts. A part ends a bucket: before it all its weights are waited for, and after its backward
-// pass the bucket's gradients are reported. If weights are in host memory, every op is a part, since its weights are
-// copied just before it.
+// A part ends a bucket: before it all its weights are waited for, and after its backward pass the bucket's gradients
+// are reported. If weights are in host memory, every op is a part, since its weights are copied just before it.
 void model::divide(const rg::hooks& hooks) {
   const auto awaited = hooks.awaited();
   std::int64_t told = -1;
@@ -349,8 +341,7 @@ void model::divide(const rg::hooks& hooks) {
   std::reverse(parts_.begin(), parts_.end());
 }
 
-// Runs the launches of a part by graph capture and replay. They are the same in every step; values that change are in
-// memory (staging.hpp).
+// The launches of a part are the same in every step; values that change are in memory (staging.hpp).
 template <class F> void model::launch_or_replay(captured_graph& r, const F& launch) {
   if (!captures_) return launch();
   const bool before = refused_.empty();
@@ -405,13 +396,13 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
       for (const weight* w : weight_uses_[k].needs)
         fetch(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
     if (on_device_ && &p == &parts_.front()) hooks.forward(timed_fences_->record(device_->stream));
-    launch_or_replay(p.ahead, [&] { forward(p, r); });
+    launch_or_replay(p.forward_graph, [&] { forward(p, r); });
   }
   hooks.backward(on_device_ ? timed_fences_->record(device_->stream) : 0);
   const bool adds = (batch.flags & RG_BATCH_ACCUMULATE) != 0;
   for (std::size_t i = parts_.size(); i-- > 0;) {
     part& p = parts_[i];
-    launch_or_replay(p.back[adds], [&] { backward(p, r); });
+    launch_or_replay(p.backward_graphs[adds], [&] { backward(p, r); });
     if (p.ready >= 0 && (batch.flags & RG_BATCH_LAST))
       hooks.ready(static_cast<std::uint32_t>(p.ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
@@ -458,7 +449,7 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
 
 // The report: the choices of kernels, and the number of captured graphs in a step.
 const char* model::kernels() {
-  const auto captured = [](const part& p) { return p.ahead.captured() + p.back[0].captured(); };
+  const auto captured = [](const part& p) { return p.forward_graph.captured() + p.backward_graphs[0].captured(); };
   const auto graphs = std::transform_reduce(parts_.begin(), parts_.end(), 0, std::plus<>(), captured);
   report_ = choices_report_;
   if (graphs || !refused_.empty()) report_ += "graphs: " + std::to_string(graphs) + '\n';

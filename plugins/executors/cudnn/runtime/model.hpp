@@ -57,8 +57,8 @@ private:
   struct part {
     std::size_t first, last; // numbers of ops, both included
     std::int64_t ready;      // the weight to report by rg_hooks.ready after this part's backward pass, or -1
-    captured_graph ahead{};  // forward pass; `back`: backward pass
-    std::array<captured_graph, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
+    captured_graph forward_graph{};
+    std::array<captured_graph, 2> backward_graphs{}; // [1] adds to the weights' gradients; [0] overwrites them
   };
   // The memory of a tensor beside the pointers that ops use.
   struct tensor_memory {
@@ -77,24 +77,42 @@ private:
   };
   static constexpr std::size_t outcomes = 4;
 
-  // model.cpp has the comments of these functions.
+  // Opens the device, allocates memory and chooses kernels; for the constructor.
   void prepare(const rg_graph& graph, const rg_model_setup& setup);
+  // Allocates the memory of all values and their gradients.
   void allocate_values();
+  // Allocates the copies for GEMMs, and memory for weights and gradients, which bind() releases if the engine keeps
+  // them on the device.
   void allocate_weights();
   void find_weight_uses();
+  // Sets parts_. A part ends where the engine waits for a gradient, or with every op if weights are in host memory.
   void divide(const rg::hooks& hooks);
+  // Begins the call `what`: checks the batch and uploads all that the ops need from the host except weights.
   void enter(const run& r, const char* what);
+  // Makes a weight available to later work of the stream, which may then read it and write its gradient: waits in the
+  // stream for `after` if the engine keeps it on the device, else uploads it.
   void fetch(const weight& w, rg_fence after);
+  // Updates weight::copy, if there is one.
   void convert(const weight& w);
+  // Enqueue the ops of a part, or one op, with the work on their weights and gradients.
   void forward(const part& p, const run& r);
   void forward(op& o, const run& r);
   void backward(const part& p, const run& r);
+  // Enqueues the work of `launch` by r.run() if steps are captured, else by a call of `launch`. Warns once if CUDA
+  // refuses a capture.
   template <class F> void launch_or_replay(captured_graph& r, const F& launch);
+  // Called after the op that completes the weight's gradient: removes the loss scale, and copies the gradient to the
+  // host if the engine keeps it there.
   void finish(const weight& w, const run& r);
+  // Writes `elements` elements of the gradient without the loss scale to tensor_memory::gradient; only with fp16.
   void unscale(const executors::graph_tensor& w, std::size_t elements, const run& r);
+  // Uploads the rows of sparse tables that the batch provides.
   void upload_tables(const run& r);
+  // Makes the window of a sparse table, and that of its gradients, at least `bytes` bytes long.
   void make_room(executors::graph_tensor& w, std::size_t bytes);
+  // Enqueues the copies of the rows' gradients to the host, behind the backward pass.
   void download_tables(const run& r);
+  // Updates the loss scale by the outcomes of the calls of step() that have ended; only with fp16.
   void learn_scale();
 
   const rg_host* host_;

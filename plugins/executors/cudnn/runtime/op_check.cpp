@@ -223,7 +223,6 @@ op_check::numbers op_check::read(const subject& s, const tensor& t, const weight
   return {x.begin(), x.end()};
 }
 
-// Returns the elements in canonical order; the layout in memory may be another one.
 op_check::numbers op_check::read(const subject& s, const tensor& t, const value& v, const void* at,
                                  std::size_t samples) {
   numbers out(samples * v.elements());
@@ -275,8 +274,6 @@ void op_check::compare(const subject& s, const tensor& t, const numbers& actual,
                                       "same inputs, and the ops before this one agree)");
 }
 
-// Appends, in the order of the graph, the nodes that must be computed for the value of `node`: itself and nodes that
-// are fused into the same op.
 void op_check::find_nodes(std::size_t node, std::vector<std::size_t>& nodes) {
   if (known_[node]) return;
   for (std::uint32_t i : reference_.inputs_of(node)) find_nodes(i, nodes);

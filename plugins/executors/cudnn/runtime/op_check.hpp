@@ -38,16 +38,28 @@ private:
   using numbers = std::vector<double>;
   struct subject; // an op and a pass, for errors
   struct tensor;  // the name of a tensor and its elements per sample, for errors
+  // Prepares the reference for a new pass.
   void begin(const run& r);
+  // Waits for the device's stream.
   void wait(const subject& s) const;
+  // Return the elements of a value, or of a weight, or of the gradient of either, which is at `at`, in canonical order.
+  // Throw if one is not finite.
   numbers read(const subject& s, const tensor& t, const value& v, const void* at, std::size_t samples);
   numbers read(const subject& s, const tensor& t, const weight& w, const float* at);
+  // Passes v to the reference if it is an input of the network that the reference does not have yet.
   void read_input(const subject& s, const value& v);
+  // Throws if an element differs from the expected one by more than rounding explains. `disturbed` is the reference's
+  // result for slightly changed inputs: it shows how far rounding of inputs moves an element.
   void compare(const subject& s, const tensor& t, const numbers& actual, const numbers& expected,
                const numbers& disturbed) const;
+  // Appends, in the order of the graph, the nodes that must be computed for the value of `node`: itself and nodes that
+  // are fused into the same op.
   void find_nodes(std::size_t node, std::vector<std::size_t>& nodes);
+  // Set the reference's value, or gradient, of all nodes that share v's memory.
   void set_value(const value& v, const numbers& x);
   void set_gradient(const value& v, const numbers& x);
+  // Compares the output of o with the reference's, and passes the device's to the reference; of a loss compares the sum
+  // over the batch instead, in training only.
   void check_output(op& o, const subject& s, const run& r, const numbers& disturbed);
 
   const device& device_;

@@ -80,7 +80,7 @@ public:
   void run();
 
   const device& dev() const { return program_.dev; }
-  std::size_t lanes() const { return dev().kernels->lanes; }
+  std::size_t lanes() const { return dev().kernels->lanes; } // channels in a block
 
   // Returns weight i of n, which must have this shape and kind.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
@@ -140,8 +140,11 @@ public:
 
 private:
   void compile_node(std::size_t k) override;
+  // Returns weight i of n.
   weight* weight_of(const node& n, std::size_t i) const;
+  // Makes the value of input k of the network.
   void add_input(std::size_t k);
+  // Appends an op to the program, and sets what its values and weights record of it.
   void add(std::unique_ptr<op> o);
 
   program& program_;

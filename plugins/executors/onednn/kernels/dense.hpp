@@ -30,6 +30,7 @@ public:
   void attach(const memory_plan& m);
   std::size_t scratch_bytes() const { return gemm_scratch_at_ + gemm_scratch_bytes_; }
 
+  // y = x w^T, plus bias with dense_shape::bias; without it `bias` must be null.
   void forward(const void* x, const float* w, const float* bias, void* y);
   // dw = dy^T x; with `add`, dw += dy^T x. x and its contents must be those passed to forward().
   void weight_gradient(const void* x, const void* dy, float* dw, bool add);

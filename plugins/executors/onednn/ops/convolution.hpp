@@ -23,8 +23,10 @@ public:
   void report(std::string& text) const override;
 
 private:
+  // Whether a pass needs this direction.
   bool wants(direction d) const { return d != direction::data || inputs_[0].from->needs_gradient; }
   std::unique_ptr<convolution_kernel> choose_kernel(const preparation& p, direction d) const;
+  // Returns the operands of a kernel, with the device's scratch.
   convolution_operands data(void* x, const float* w, const float* bias, void* y) const;
 
   const device& dev_;

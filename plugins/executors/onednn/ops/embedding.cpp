@@ -140,7 +140,7 @@ void embedding::find_rows(const run& r) {
     if (ids[i] == padding_)
       at_[i] = no_row;
     else if (at_[i] == no_row)
-      executors::not_brought(table_->info, b, ids[i]);
+      executors::fail_missing_row(table_->info, b, ids[i]);
 }
 
 void embedding::forward(run& r) {

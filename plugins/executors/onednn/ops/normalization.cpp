@@ -52,7 +52,6 @@ template <class T> void fused_batch_norm<T>::attach(const memory_plan& m) {
   mask_ = m.at_slot<mask_word>(mask_slot_);
 }
 
-// The operands of one slice of a channel block.
 template <class T> batch_norm_pass<T> fused_batch_norm<T>::view(std::size_t block, std::size_t slice) const {
   const value &in = *inputs_[0].from, &out = *output_;
   const std::size_t first = batch_ * slice / slices_, last = batch_ * (slice + 1) / slices_;
@@ -87,8 +86,8 @@ template <class T> template <class F> void fused_batch_norm<T>::each_slice(const
   parallel(dev_, blocks_ * slices_, [&](std::size_t i) { f(i / slices_, i % slices_); });
 }
 
-// Runs reduce(block, slice), then finish(block), then apply(block, slice), for all blocks and slices. If blocks are not
-// split, one thread runs the three in a row for a block, so that apply() finds the block in the cache.
+// If blocks are not split, one thread runs the three in a row for a block, so that apply() finds the block in the
+// cache.
 template <class T>
 template <class Reduce, class Finish, class Apply>
 void fused_batch_norm<T>::over_blocks(const Reduce& reduce, const Finish& finish, const Apply& apply) const {
@@ -105,7 +104,6 @@ void fused_batch_norm<T>::over_blocks(const Reduce& reduce, const Finish& finish
   }
 }
 
-// As over_blocks(), but between reduce() and finish() sets shared_ to the sums of of(channel) over all workers.
 template <class T>
 template <class Reduce, class Of, class Finish, class Apply>
 void fused_batch_norm<T>::over_workers(const std::string& name, const Reduce& reduce, const Of& of,
@@ -123,7 +121,6 @@ void fused_batch_norm<T>::over_workers(const std::string& name, const Reduce& re
   each_slice(apply);
 }
 
-// Returns a channel's sums over all slices, of this worker.
 template <class T> typename fused_batch_norm<T>::totals fused_batch_norm<T>::total(std::size_t channel) const {
   totals t{};
   const std::size_t block = channel / lanes_, lane = channel % lanes_;
@@ -175,8 +172,7 @@ template <class T> void fused_batch_norm<T>::forward(run& r) {
         nothing, [&](std::size_t block) { normalise_by_state(block); }, apply);
 }
 
-// Reads the block's first elements. They are subtracted before squares are summed: any number near the mean keeps the
-// squares small.
+// These elements are subtracted before squares are summed: any number near the mean keeps the squares small.
 template <class T> void fused_batch_norm<T>::shift_of(std::size_t block, float* shift) const {
   const T* first = view(block, 0).x;
   for (std::size_t lane = 0; lane < lanes_; ++lane) shift[lane] = static_cast<float>(first[lane]);
@@ -193,7 +189,7 @@ template <class T> void fused_batch_norm<T>::measure(std::size_t block, std::siz
   dev_.kernels->normalization.batch_norm<T>().moments(p, sums_.data() + at, products_.data() + at);
 }
 
-// Returns a channel's sums of x and its square: each worker subtracts another shift.
+// Each worker has subtracted another shift, so the sums of all workers are taken without it.
 template <class T> typename fused_batch_norm<T>::totals fused_batch_norm<T>::moments_of(std::size_t channel) const {
   alignas(64) float shifts[max_lanes];
   shift_of(channel / lanes_, shifts);
@@ -237,7 +233,7 @@ template <class T> void fused_batch_norm<T>::normalise_by_state(std::size_t bloc
   }
 }
 
-// Sets a and b of y = a x + b for channel c. Padding channels have scale and bias 0.
+// Padding channels have scale and bias 0.
 template <class T> void fused_batch_norm<T>::set_affine(std::size_t c, double mean, double inverse) {
   float* k = coefficients_.data() + 3 * (c / lanes_) * lanes_ + c % lanes_;
   const double a = stages_.scale->data[c] * inverse;

@@ -46,23 +46,38 @@ private:
     double sum, product;
   };
 
+  // Whether a mask is kept for the backward pass.
   bool masks() const { return stages_.relu || stages_.pool || stages_.dropout > 0; }
+  // Returns the stage flags of a forward pass, the index into batch_norm_kernels::forward.
   unsigned flags(bool training) const;
   bool residual() const { return inputs_.size() > 1; }
+  // Returns the operands of a channel block; of its samples those of slice 0 to slices_ - 1.
   batch_norm_pass<T> view(std::size_t block, std::size_t slice) const;
+  // Calls f(block, slice) for all blocks and slices, on the device's threads.
   template <class F> void each_slice(const F& f) const;
+  // Runs reduce(block, slice), finish(block) and apply(block, slice) for all blocks and slices, in this order for each
+  // block.
   template <class Reduce, class Finish, class Apply> void over_blocks(const Reduce&, const Finish&, const Apply&) const;
+  // As over_blocks(), but between reduce() and finish() sets shared_ to the sums of of(channel) over all workers.
   template <class Reduce, class Of, class Finish, class Apply>
   void over_workers(const std::string& name, const Reduce&, const Of&, const Finish&, const Apply&);
   bool syncs() const { return stages_.sync && dev_.collectives.workers() > 1; }
   double count() const { return static_cast<double>(batch_ * inputs_[0].from->spatial()); } // elements of a channel
+  // Returns a channel's sums_ and products_ over all slices, of this worker.
   totals total(std::size_t channel) const;
+  // Returns a channel's sums of x and of its square, of this worker, from total().
   totals moments_of(std::size_t channel) const;
+  // Sets shift[lane] to an element of each channel of the block.
   void shift_of(std::size_t block, float* shift) const;
+  // Sets the slice's sums_ and products_ to the sums of x - shift and of its square.
   void measure(std::size_t block, std::size_t slice);
+  // Set mean_, inverse_ and the coefficients a and b of the forward pass: from the batch's statistics, which also
+  // update the running ones; or the coefficients alone from the running statistics.
   void normalise_by_batch(std::size_t block);
   void normalise_by_state(std::size_t block);
+  // Sets a and b of y = a x + b for channel c; inverse = 1 / sqrt(variance + epsilon).
   void set_affine(std::size_t c, double mean, double inverse);
+  // Sets the gradients of scale and bias, and the coefficients a, b and c of batch_norm_kernels::backward.
   void differentiate(std::size_t block, const run& r);
 
   const device& dev_;

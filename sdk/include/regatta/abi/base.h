@@ -84,8 +84,8 @@ enum {
 
 /* One parameter of a component, which a user sets under [model], [transport] or [strategy]. `name` must be neither
  * "plugin" nor the id of its own component, and matches [a-z][a-z0-9_]*, at most 64 characters. `min` and `max` bound a
- * number, or each element of an array, inclusively; an infinity leaves one side open. If both are NaN or both are 0, the
- * parameter has no bounds. The engine refuses a plugin whose default is not allowed. */
+ * number, or each element of an array, inclusively; an infinity leaves one side open. If both are NaN or both are 0,
+ * the parameter has no bounds. The engine refuses a plugin whose default is not allowed. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
@@ -197,7 +197,8 @@ typedef struct rg_completion {
   /* Of a receive: bytes of payload received, counted in the type that they have in memory. Of RG_OP_SELECT: bytes of
    * the values that were found. With RG_NOTIFIED: bytes of the put. Else without meaning. */
   uint64_t bytes;
-  rg_fence fence; /* on devices: the bytes are in place once this fence has passed */
+  /* On devices: once it has passed, the operation has read its source and written its target; 0: it has already. */
+  rg_fence fence;
   /* Of a transport: when the operation ended, on the clock CLOCK_MONOTONIC, as its hardware or its own thread saw it;
    * 0: unknown. */
   uint64_t time_ns;

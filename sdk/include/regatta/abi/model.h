@@ -43,8 +43,8 @@ typedef struct rg_tensor {
    * the elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical()
    * convert. */
   uint32_t reordered;
-  /* The type of the gradient in memory; 0: `type`. The arena has the same elements for weights and gradients: element e
-   * of the tensor has one number in both, whatever their types. Engines of 1.0 take 0 and RG_F32 only. */
+  /* The type of the gradient in memory; 0: `type`. The arena of gradients has one element for each element of the arena
+   * of weights, at the same index, also where the two types differ in size. Engines of 1.0 take 0 and RG_F32 only. */
   uint32_t gradient_type;
 } rg_tensor;
 
@@ -167,10 +167,11 @@ enum {
 typedef struct rg_batch {
   uint32_t struct_size;
   uint32_t input_count;
-  const void* const* inputs; /* by rg_model_info.inputs: [samples, shape...] each, 64-byte aligned */
-  uint64_t samples;          /* rg_model_setup.batch */
-  uint64_t valid;            /* evaluation: only the first `valid` samples count; training: equal to `samples` */
-  uint64_t step;             /* number of the step, from 0 */
+  /* One pointer for each of rg_model_info.inputs: its values [samples, shape...] in host memory, 64-byte aligned. */
+  const void* const* inputs;
+  uint64_t samples; /* rg_model_setup.batch */
+  uint64_t valid;   /* evaluation: only the first `valid` samples count; training: equal to `samples` */
+  uint64_t step;    /* number of the step, from 0 */
   /* Index of this batch's sample 0 within the global batch; in evaluation, within the data. */
   uint64_t first_sample;
   uint64_t global_samples; /* samples of the step, over all workers and micro-batches: the divisor of the loss */
@@ -204,7 +205,7 @@ typedef struct rg_hooks {
    * tensor is reported before the step's last micro-batch returns. */
   void (*ready)(void* context, uint32_t tensor);
   /* Reports that the forward pass has ended: once in each step(), before the first ready(). May wait until all weights
-   * have arrived. A step that never reports it counts as backward pass as a whole. */
+   * have arrived. If a step() never calls it, the result shows all of its time as backward pass. */
   void (*backward)(void* context);
   /* Only for models with RG_MODEL_RELEASES; null: weights stay in memory during the step. To be called once for each
    * need() of a dense weight, after the last use in that pass: until the next need() of the weight its memory may hold

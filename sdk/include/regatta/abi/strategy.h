@@ -41,7 +41,7 @@ enum {
   /* Exchanges the rows of sparse tables. Without this flag, models with sparse tables are refused. */
   RG_PLAN_ROWS = 16,
   /* Applies the momentum itself: rg_strategy_host.momentum is the optimizer's coefficient, and the engine's updates are
-   * plain SGD. Experiments with an optimizer other than `sgd`, and `momentum` without Nesterov, are refused. */
+   * plain SGD. The experiment's optimizer must be `sgd`, or `momentum` without Nesterov; any other is refused. */
   RG_PLAN_MOMENTUM = 32,
   /* Sends messages that are shorter than their receives, e.g. an empty one as a goodbye. Not needed if it does so for
    * the rows of sparse tables only. */
@@ -183,9 +183,10 @@ typedef struct rg_strategy_host {
    * that. Without a call, all weights must be there when the activity of end_step ends. */
   void (*weights_from)(void* context, uint64_t first);
   /* Record figures for the result, by name; those recorded outside the timed region are dropped. record_value counts
-   * how often each value occurred (e.g. the staleness of a push); record_sum adds up amounts (e.g. the time spent
-   * encoding), which the result has per step. The names of counted values that begin with "algorithm_" are part of the
-   * case's fingerprint: a strategy that chooses an algorithm itself says so which one ran. */
+   * how often each value occurred on all ranks (e.g. the staleness of a push); record_sum adds up amounts (e.g. the
+   * seconds spent encoding), of which the result has the sum per step, as a mean over the ranks that recorded it. The
+   * names of counted values that begin with "algorithm_" are part of the case's fingerprint: a strategy that chooses
+   * among algorithms records such a name for the one that it runs. */
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */

@@ -18,8 +18,9 @@ typedef struct rg_cancel {
   /* [loop] [required] Ends the outstanding send or receive with this cookie, if it can. The operation completes once,
    * like every other, in a later poll(): with RG_E_CANCELLED, or as it would have without this call. A receive whose
    * message has not begun to arrive must end with RG_E_CANCELLED. A cancelled operation counts as never posted: the
-   * next operation of its peer and lane takes its place, its buffer is not accessed after the completion, and the
-   * buffer of a receive is unchanged. Other operations go on. Does nothing if no outstanding operation has it. */
+   * next operation of its peer and lane takes its place. The transport does not access the cancelled operation's buffer
+   * after its completion, and leaves that of a cancelled receive unchanged. Other operations go on. Does nothing if no
+   * outstanding operation has this cookie. */
   rg_status (*cancel)(void* self, uint64_t cookie);
 } rg_cancel;
 

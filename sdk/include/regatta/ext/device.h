@@ -64,12 +64,12 @@ struct rg_device_hooks {
   /* Reports that an RG_PHASE_* begins once `fence` has passed; 0: now. As rg_hooks.backward. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);
   /* At most once in each step(): reports that `*sum`, in host memory, is this batch's loss_sum once `fence` has passed,
-   * and stays until two more steps have begun. rg_step_result.loss_sum is then not read. The engine reads the sum one
-   * step later, or at the end. */
+   * and stays there until step() has been called twice more. rg_step_result.loss_sum is then not read. The engine reads
+   * the sum before that second call, or at the end of the run. */
   void (*late_loss)(void* context, const double* sum, rg_fence fence);
-  /* The dense tensors whose ready() the engine waits for, ascending, and the same in every step. For other tensors the
-   * model may leave ready() out, and may call need() for all tensors between two of these at once. Null: the engine
-   * waits for every ready(). */
+  /* [awaited_count] The dense tensors whose ready() the engine waits for, ascending, and the same in every step. For
+   * other tensors the model may leave ready() out, and it may call need() at once for all tensors behind one awaited
+   * tensor up to and including the next. Null: the engine waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
   /* As rg_hooks.done, once `fence` has passed (0: now): the work that reads the weight in this pass is behind it. Only

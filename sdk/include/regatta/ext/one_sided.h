@@ -11,14 +11,14 @@
  *    the notification, `bytes` the length of the put. All bytes of that put can be read then, and those of every put
  *    that the same rank began before it to the same peer. Notifications from one rank come in the order of the puts.
  *    They may come before or after the put's own completion.
- *  - Further order is not guaranteed: neither of the bytes within a put, nor between puts and gets, nor between them and
- *    messages. Puts and gets that overlap at the same time leave or read any mixture of the bytes.
+ *  - Further order is not guaranteed: neither of the bytes within a put, nor between puts and gets, nor between them
+ *    and messages. Puts and gets that overlap at the same time leave or read any mixture of the bytes.
  *  - Neither messages nor collectives wait for puts and gets, nor the reverse.
  *  - A failed put or get is refused by the call, or completes with the error; it never causes a notification:
  *      RG_E_OPERATION  the key is none of the peer's regions, or the range leaves the region. No byte was accessed;
  *                      later operations with the peer go on.
- *      RG_E_PEER       the peer is lost. Any of the bytes may have been written. Notifications that the peer sent before
- *                      are still reported.
+ *      RG_E_PEER       the peer is lost. Any of the bytes may have been written. Notifications that the peer sent
+ *                      before are still reported.
  *      RG_E_CANCELLED  rg_transport.cancel(peer) ended it. Any of the bytes may have been written. Later puts and gets
  *                      with the peer are refused with an error, and notifications from it may be lost. */
 #ifndef REGATTA_EXT_ONE_SIDED_H
@@ -36,7 +36,7 @@ typedef struct rg_one_sided_transfer {
   uint32_t struct_size;
   uint32_t peer;    /* the rank that owns the remote region */
   rg_region region; /* that has the local bytes */
-  /* [bytes] The local bytes: a put reads them, a get writes them. Valid and, in a put, unchanged until the completion. */
+  /* [bytes] The local bytes: a put reads them, a get writes them. Valid and, in a put, unchanged until it completes. */
   void* address;
   uint64_t bytes;        /* may be 0; a put without bytes still notifies */
   const void* key;       /* [rg_one_sided.key_bytes] of the peer's region; need not be aligned */

@@ -29,8 +29,9 @@ typedef struct rg_memory {
 /* [loop] below includes [main], before connect and after it. The engine never uses the number of a region again. */
 typedef struct rg_regions {
   uint32_t struct_size;
-  /* [loop] [optional: the engine allocates] Allocates memory that peers can reach, zeroed and 64-byte aligned, valid
-   * until remove(). If it fails or writes a null address, the engine allocates the memory itself and calls add(). */
+  /* [loop] [optional: the engine allocates] Allocates memory that peers can reach, where `memory` says (host or
+   * device), zeroed and 64-byte aligned, valid until remove(). If it fails or writes a null address, the engine
+   * allocates the memory itself and calls add(). */
   rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, const rg_memory* memory, void** address);
   /* [loop] [optional: the transport needs no registration] Registers memory of the engine, which transfers may name
    * from now on; valid until remove(). */

@@ -82,7 +82,7 @@ private:
   file_descriptor other_end_{-1};
 
 public:
-  station home{&host_, 1 << 20};
+  instance_state home{&host_, 1 << 20};
   const std::uint32_t other;
   control_area control;                 // the peer's
   std::array<ring_producer, lanes> out; // of what the peer says
