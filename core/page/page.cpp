@@ -46,7 +46,8 @@ summary{cursor:pointer;margin:.6rem 0}
 @media print{:root{--ink:#000;--dim:#444;--rule:#bbb;--page:#fff;--soft:#fff;--good:#000;--bad:#000}
  body{max-width:none;margin:0;padding:0;font-size:10pt}nav{display:none}
  .figures{grid-template-columns:1fr 1fr;gap:.8rem 1.2rem}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}
- .wide{overflow:visible}th[title]{text-decoration:none}table{font-size:7.5pt}p.note{font-size:8pt}th,td{padding-right:.5rem}}
+ .wide,figure.broad{overflow:visible}figure.broad svg{min-width:0}
+ th[title]{text-decoration:none}table{font-size:7.5pt}p.note{font-size:8pt}th,td{padding-right:.5rem}}
 )";
 
 bool is_comm(const json& document) {
