@@ -139,7 +139,8 @@ void write_stored_targets(writer& w, const result_view& r) {
   });
   add_number({"steps", "steps_to_target.median", "median of the repeats", true},
              [](double n) { return plain_text(json(n)); });
-  add_number({"time", "seconds_to_target.median", "from the begin of the timed region, without evaluations", true},
+  add_number({"time", "seconds_to_target.median",
+              "of training until the first evaluation that reached it, without evaluations", true},
              human_seconds);
   if (r.shows_marks()) { // many cases fill the page
     add_number({"from", "seconds_to_target.low", "interval of the median", true}, human_seconds);
