@@ -26,7 +26,7 @@ struct chart_line {
   std::string tip = {}; // of the line; empty: its name
 };
 
-// A horizontal line with a text at its right end: a bound or another value to compare with.
+// A horizontal line with a text at its left end: a bound or another value to compare with.
 struct chart_reference {
   double y = 0;
   std::string text;
