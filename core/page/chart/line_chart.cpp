@@ -63,7 +63,8 @@ void draw_axes(svg& d, const scale& x, const scale& y, double left, double top) 
 void draw_reference(svg& d, const chart_reference& r, const scale& y, double left) {
   const double end = figure_width - right_margin, at = y.at(r.y);
   d.line(left, at, end, at, "ref");
-  d.text(left + 4, at - 4, r.text, svg::anchor::start, "row", r.attributes);
+  d.text(left + 4, at > y.at(y.high()) + 20 ? at - 4 : at + 12, r.text, // not over the title of the axis
+         svg::anchor::start, "row", r.attributes);
 }
 
 // Draws an interval as a vertical bar, with caps unless there are very many.
