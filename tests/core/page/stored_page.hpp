@@ -71,6 +71,8 @@ inline paths_by_case check_numbers(const element& page, const json& document) {
     seen[of_case].insert(path);
   };
   page.each([&](const element& e) {
+    if (const std::string path = e.attribute("data-context"); !path.empty())
+      CHECK_MESSAGE(parsed(e.attribute("data-value")) == at_path(document["context"], path), path, " of the context");
     if (e.name == "table") {
       std::vector<std::string> paths; // of the columns
       for (const element& header : e.children.at(0).children.at(0).children)
