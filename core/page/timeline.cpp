@@ -252,7 +252,7 @@ void write_timeline(writer& w, const result_view& r, const trace_source& traces)
     drawn.push_back(
         draw(chart.take(fmt::format("timeline-{}", i + 1), r.titled(fmt::format("Step {} of all ranks", step->step), i),
                         r.shows_marks() ? many : few)));
-    add_path(paths, r.mark_name(i), ranks, step->step);
+    add_path(paths, r.keys().empty() ? std::to_string(i + 1) : r.mark_name(i), ranks, step->step);
   }
   const bool any = std::any_of(drawn.begin(), drawn.end(), [](const auto& f) { return f.has_value(); });
   w.subheading("One step as a timeline");
