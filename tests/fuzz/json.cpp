@@ -5,8 +5,8 @@
 #include "base/failure.hpp"
 #include "input.hpp"
 #include "measure/rank_record.hpp"
-#include "results/run_figures.hpp"
 #include "report/record_file.hpp"
+#include "results/run_figures.hpp"
 
 #include "../core/config/config_catalogue.hpp"
 
