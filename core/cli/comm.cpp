@@ -8,6 +8,7 @@
 #include "campaign/prepare.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
+#include "cli/machine.hpp"
 #include "cli/plugin_folders.hpp"
 #include "cli/rank_logs.hpp"
 #include "cli/set_option.hpp"
@@ -211,6 +212,7 @@ int comm_verb(const comm_options& o) {
   }
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
+  const json machine = machine_now(); // nothing else of this program runs yet
   json results = json::array(), failures = json::array();
   int code = static_cast<int>(exit_code::done);
   for (const auto& [choice, files] : transports)
@@ -228,11 +230,10 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
+  json context = make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings);
+  context["machine"] = machine;
   const json document = {
-      {"schema", "regatta.comm/1"},
-      {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
-      {"results", results},
-      {"failures", failures}};
+      {"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
   print_output(comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (!wrong) return code;

@@ -131,7 +131,7 @@ int dispatch(int argc, char** argv) {
              "show the tables that [report] of this file asks for, instead of the result's own");
   add_option(report_app, "-o,--out", report.out, "FILE", "write to this file, such as report.html");
   add_option(report_app, "--figures", report.figures, "DIR",
-             "with html: also write each figure to DIR, as SVG with its data as CSV");
+             "with html and markdown: also write each figure to DIR, as SVG with its data as CSV");
 
   std::vector<std::string> plugin_path; // of the verbs list, describe and doctor
   std::string list_kind;

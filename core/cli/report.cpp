@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/trace.hpp"
 #include "comm/results.hpp"
 #include "config/cell_template.hpp"
 #include "config/reports.hpp"
@@ -29,8 +30,21 @@ namespace fs = std::filesystem;
 
 constexpr const char* comm_schema = "regatta.comm/1";
 
-// Returns the document of a file or folder, with the resolved TOML of its first case: that of its run card, else the
-// file beside it.
+// Returns the trace of a run: of the first repeat of the case that has one; empty if there is none, or if the result
+// lacks cases, so that its entries do not tell their numbers.
+std::vector<rank_trace> trace_of(const fs::path& folder, const json& document, std::size_t of_case) {
+  const std::size_t cases = document.at("results").size();
+  if (document.at("context").value("cases", cases) != cases) return {};
+  const json repeats = document.at("results")[of_case].value("repeats", json::array());
+  for (std::size_t repeat = 1; repeat <= repeats.size(); ++repeat) {
+    const fs::path file = folder / fmt::format("case-{}-repeat-{}.pftrace.gz", of_case + 1, repeat);
+    if (fs::exists(file)) return read_trace(file.string());
+  }
+  return {};
+}
+
+// Returns the document of a file or folder, with the resolved TOML of its first case (that of its run card, else the
+// file beside it) and the traces beside it.
 page::source source_of(const std::string& given) {
   stored_document stored = read_stored(given, {"regatta.result/1", comm_schema});
   page::source s;
@@ -40,6 +54,8 @@ page::source source_of(const std::string& given) {
   for (const char* name : {"resolved.toml", "resolved-1.toml"})
     if (s.toml.empty() && s.document["schema"] != comm_schema)
       s.toml = content_of(stored.file.parent_path() / name).value_or("");
+  if (const fs::path folder = stored.file.parent_path() / "traces"; fs::is_directory(folder))
+    s.traces = [folder, document = s.document](std::size_t of_case) { return trace_of(folder, document, of_case); };
   return s;
 }
 
@@ -100,13 +116,13 @@ std::string shown(const report_options& o, std::optional<format> f) try {
   for (const std::string& given : o.results) sources.push_back(source_of(given));
   if (!o.report.empty()) replace_reports(sources, o.report);
   std::string text;
-  if (f) {
+  if (f && *f != format::markdown) {
     for (const page::source& s : sources) text += (text.empty() ? "" : "\n") + text_of(s, *f, !o.out.empty());
     return text;
   }
-  page::page made = page::render_page(sources);
+  page::page made = page::render_page(sources, o.figures);
   if (!o.figures.empty()) write_figures(made.figures, o.figures);
-  return std::move(made.html);
+  return std::move(f ? made.markdown : made.html);
 } catch (const json::exception& e) { // results that were changed by hand, or of another version
   throw failure(
       exit_code::usage,
@@ -124,8 +140,9 @@ int report_verb(const report_options& o) {
   if (!format && name != "html")
     throw failure(exit_code::usage,
                   fmt::format("--format {}: expected console, markdown, csv, json, latex or html", one_line(name)));
-  if (!o.figures.empty() && name != "html")
-    throw failure(exit_code::usage, "--figures: the figures are those of the page; use it with --format html");
+  if (!o.figures.empty() && name != "html" && name != "markdown")
+    throw failure(exit_code::usage,
+                  "--figures: the figures are those of the page; use it with --format html or markdown");
   if (o.results.size() > 1 && (name == "csv" || name == "json"))
     throw failure(exit_code::usage, fmt::format("--format {} takes one result, got {}", name, o.results.size()));
   const std::string text = shown(o, format);

@@ -22,18 +22,6 @@
 namespace regatta {
 namespace {
 
-std::vector<rank_trace> read(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  if (!in && bytes.empty())
-    throw failure(exit_code::usage, fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
-  try {
-    return read_perfetto_file(bytes);
-  } catch (const failure& e) {
-    throw failure(e.code(), fmt::format("{}: {}", file, e.what()));
-  }
-}
-
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
 }
@@ -62,8 +50,20 @@ text_table table_of(const std::vector<path_share>& shares, std::uint64_t length,
 
 } // namespace
 
+std::vector<rank_trace> read_trace(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  if (!in && bytes.empty())
+    throw failure(exit_code::usage, fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
+  try {
+    return read_perfetto_file(bytes);
+  } catch (const failure& e) {
+    throw failure(e.code(), fmt::format("{}: {}", file, e.what()));
+  }
+}
+
 int trace_verb(const trace_options& o) {
-  const std::vector<rank_trace> ranks = read(o.file);
+  const std::vector<rank_trace> ranks = read_trace(o.file);
   const std::vector<std::uint64_t> steps = steps_of(ranks);
   if (steps.empty()) throw failure(exit_code::usage, fmt::format("{}: it has no whole step of a worker", o.file));
   const auto path = critical_path_of(ranks, o.step.value_or(steps.back()));

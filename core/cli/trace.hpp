@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "timeline/rank_trace.hpp"
 
 namespace regatta {
 
@@ -13,6 +16,9 @@ struct trace_options {
   std::optional<std::uint64_t> step; // its number in the run; nullopt: the last one
   std::size_t top = 15;              // lines of the table
 };
+
+// Returns the ranks of a trace of `regatta run`. Throws failure (usage) if the file is none. [main]
+std::vector<rank_trace> read_trace(const std::string& file);
 
 // Runs `regatta trace`: prints the critical path of a step of a trace. Returns 0. Throws failure (usage) if the file is
 // no trace of `regatta run` or has no such step. [main]

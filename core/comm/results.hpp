@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns the measurements of ranks into tables. Schema regatta.comm/1:
-//   { "schema", "context": { regatta, git, build, date, command, hosts, plugins, warnings },
+//   { "schema", "context": { regatta, git, build, date, command, hosts, plugins, warnings, machine: rates of two CPUs
+//                            at once before the runs, { fma, copy, line_round_trip_seconds, clock_hz } or null },
 //     "results": [ { transport, op, algorithm (null: there is only one), ranks, wait ("blocking" | "spinning"), bytes,
 //                    iterations, seconds: { median, p99, min }, algorithm_bandwidth, bus_bandwidth, wrong,
 //                    cpu_seconds } ],

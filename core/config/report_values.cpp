@@ -55,7 +55,7 @@ const std::vector<std::string>& report_values() {
       {"target", {".value", ".reached"}},
       {"", {"evaluation_seconds"}},
       {"", {"workers", "servers", "threads", "batch_per_worker", "global_batch"}},
-      {"", {"parameters", "table_parameters", "skipped_records"}},
+      {"", {"parameters", "table_parameters", "flops_per_sample", "skipped_records"}},
   });
   return values;
 }

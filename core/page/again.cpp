@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"
 
@@ -19,7 +18,7 @@ void write_plugins(writer& w, const json& context) {
     for (const char* member : {"kind", "id", "version", "sha256"})
       row.cells.push_back({plain_text(plugin.value(member, json())), nullptr, ""});
   }
-  w.raw(markup_of(table));
+  w.table(table);
 }
 
 void write_topology(writer& w, const json& host) {
@@ -36,7 +35,7 @@ void write_topology(writer& w, const json& host) {
     for (std::size_t j = 0; j < matrix.size(); ++j)
       row.cells.push_back({matrix[i].is_array() && j < matrix[i].size() ? plain_text(matrix[i][j]) : "-", nullptr, ""});
   }
-  w.raw(markup_of(table));
+  w.table(table);
 }
 
 } // namespace
@@ -44,10 +43,10 @@ void write_topology(writer& w, const json& host) {
 void write_again(writer& w, const json& context, const std::string& toml) {
   w.heading("Run it again", "again");
   const auto text = [&](const char* member) { return plain_text(context.value(member, json())); };
-  w.raw(fmt::format("<pre>{}</pre>\n", markup_text(text("command"))));
+  w.preformatted(text("command"));
   if (context.contains("cards"))
-    w.raw("<p>As it was, and compared with this result: <code>regatta run --again result.json</code>, of one case with "
-          "<code>--case N</code>.</p>\n");
+    w.paragraph(
+        "As it was, and compared with this result: regatta run --again result.json, of one case with --case N.");
   w.paragraph(fmt::format("regatta {} ({}, {}), {}", text("regatta"), text("git"), text("build"), text("date")));
   for (const json& host : context.value("hosts", json::array())) {
     std::string libraries;
@@ -62,10 +61,10 @@ void write_again(writer& w, const json& context, const std::string& toml) {
   for (const json& set : context.value("data", json::array()))
     w.paragraph(fmt::format("data {}: SHA-256 {}", plain_text(set.value("path", json())),
                             plain_text(set.value("sha256", json()))));
-  if (!toml.empty())
-    w.raw(fmt::format("<details><summary>Resolved TOML of the first case: every key that differs from its default"
-                      "</summary><pre>{}</pre></details>\n",
-                      markup_text(toml)));
+  if (toml.empty()) return;
+  w.begin_details("Resolved TOML of the first case: every key that differs from its default");
+  w.preformatted(toml);
+  w.end_details();
 }
 
 } // namespace regatta::page

@@ -44,15 +44,37 @@ std::string rate_text(double bytes_per_second) {
   return human_bytes(bytes_per_second) + "/s";
 }
 
+// Returns the attributes of an element that shows a number of the context.
+std::string context_attributes(const std::string& path, double value) {
+  return fmt::format("data-context=\"{}\" data-value=\"{}\"", path, json(value).dump());
+}
+
+// Returns the machine's bound of a time: a cache line takes half of its round trip to another CPU.
+std::vector<chart_reference> latency_of(const json& context) {
+  constexpr const char* path = "machine.line_round_trip_seconds";
+  const auto trip = number_at(context, path);
+  if (!trip) return {};
+  return {{*trip / 2, "a cache line to another CPU: " + human_seconds(*trip / 2), context_attributes(path, *trip)}};
+}
+
+std::vector<chart_reference> copies_of(const json& context) {
+  constexpr const char* path = "machine.copy";
+  const auto rate = number_at(context, path);
+  if (!rate) return {};
+  return {{*rate, "copies by two CPUs: " + rate_text(*rate), context_attributes(path, *rate)}};
+}
+
 std::optional<figure> chart_of(const json& results, const operation_runs& o, const std::string& path, const axis& y,
-                               const std::string& name, const std::string& title, std::string (*text)(double)) {
+                               const std::string& name, const std::string& title, std::string (*text)(double),
+                               std::vector<chart_reference> references) {
   line_chart chart{fmt::format("{}-{}-{}", name, o.op, o.ranks),
                    fmt::format("{} of {} between {} ranks", title, o.op, o.ranks),
                    {"size", measure::bytes, true, false, {}},
                    y,
                    {},
                    true,
-                   {}};
+                   {},
+                   std::move(references)};
   for (const std::size_t i : o.entries) {
     const json& entry = results[i];
     const auto size = number_at(entry, "bytes"), value = number_at(entry, path);
@@ -109,15 +131,23 @@ void write_comm(writer& w, const json& document) {
     w.paragraph("warning: " + plain_text(warning));
   for (const json& failed : document.value("failures", json::array()))
     w.paragraph("failed: " + plain_text(failed.value("error", json())));
+  const json& context = document.at("context");
+  const axis time{"time", measure::seconds, true, false, {}},
+      bandwidth{"bus bandwidth", measure::bytes_per_second, true, false, {}};
   for (const operation_runs& o : operations_in(results)) {
     std::vector<std::optional<figure>> drawn;
-    drawn.push_back(chart_of(results, o, "seconds.median", {"time", measure::seconds, true, false, {}}, "time", "Time",
-                             human_seconds));
-    drawn.push_back(chart_of(results, o, "bus_bandwidth", {"bus bandwidth", measure::bytes_per_second, true, false, {}},
-                             "bandwidth", "Bandwidth", rate_text));
+    drawn.push_back(chart_of(results, o, "seconds.median", time, "time", "Time", human_seconds, latency_of(context)));
+    drawn.push_back(
+        chart_of(results, o, "bus_bandwidth", bandwidth, "bandwidth", "Bandwidth", rate_text, copies_of(context)));
     w.figures(std::move(drawn), "");
   }
-  w.raw("<details><summary>All sizes</summary>\n" + markup_of(table_of(results)) + "</details>\n");
+  if (!latency_of(context).empty() || !copies_of(context).empty())
+    w.note(
+        "Dashed: the time of a cache line from one CPU to another, and the bytes that two CPUs copy at once from "
+        "buffers of 16 MiB, measured before the runs. Messages that stay in caches can be faster than these copies.");
+  w.begin_details("All sizes");
+  w.table(table_of(results));
+  w.end_details();
 }
 
 } // namespace regatta::page

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -116,6 +117,14 @@ std::string name_of_target(const result_view& r) {
   return name;
 }
 
+// Returns what a case must reach: "top1 ≥ 0.9"; "-" without a target.
+std::string target_of(const json& entry) {
+  const json target = entry.value("target", json());
+  if (!target.is_object()) return "-";
+  return fmt::format("{} {} {}", plain_text(target.value("metric", json())),
+                     target.value("side", json()) == "at_most" ? "≤" : "≥", plain_text(target.value("value", json())));
+}
+
 void write_targets(writer& w, const result_view& r) {
   const std::string name = name_of_target(r);
   if (name.empty()) return;
@@ -125,21 +134,43 @@ void write_targets(writer& w, const result_view& r) {
     for (std::size_t i = 0; i < r.size(); ++i)
       table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), path), text));
   };
+  if (name == "target") { // each case has its own
+    table.columns.push_back({"target", "", "", false});
+    for (std::size_t i = 0; i < r.size(); ++i) table.rows[i].cells.push_back({target_of(r.entry(i)), nullptr, ""});
+  }
   const auto count = [](double n) { return plain_text(json(n)); };
   const char* const interval = "interval of the median; -: a repeat that did not reach it";
   add("time", "seconds_to_target.median",
       "of training until the first evaluation that reached it: with the warm-up, without evaluations", human_seconds);
-  add("from", "seconds_to_target.low", interval, human_seconds);
-  add("to", "seconds_to_target.high", interval, human_seconds);
+  if (r.shows_marks()) { // many cases fill the page
+    add("from", "seconds_to_target.low", interval, human_seconds);
+    add("to", "seconds_to_target.high", interval, human_seconds);
+  }
   add("steps", "steps_to_target.median", "completed by then", count);
-  add("from", "steps_to_target.low", interval, count);
-  add("to", "steps_to_target.high", interval, count);
+  if (r.shows_marks()) {
+    add("from", "steps_to_target.low", interval, count);
+    add("to", "steps_to_target.high", interval, count);
+  }
   add("reached", "target.reached", "repeats that reached it", count);
   add("of", "samples_per_second.n", "repeats", count);
   add("evaluation", "evaluation_seconds", "time of all evaluations of a run, which no other figure contains",
       human_seconds);
   w.subheading("Time to a " + name);
-  w.raw(markup_of(table));
+  w.table(table);
+}
+
+void write_ends(writer& w, const result_view& r) {
+  page_table table = r.table_of_cases();
+  const auto add = [&](const std::string& header, const std::string& path, const std::string& tip) {
+    table.columns.push_back({header, path, tip, true});
+    for (std::size_t i = 0; i < r.size(); ++i)
+      table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), path), loss_text));
+  };
+  add("first loss", "loss.first", "of the first step of the warm-up");
+  add("last loss", "loss.last", "of the last step");
+  add("metric", "metric.value", "after the last step");
+  remove_empty_columns(table);
+  w.table(table);
 }
 
 } // namespace
@@ -154,6 +185,7 @@ void write_learning(writer& w, const result_view& r) {
     if (const json m = r.entry(i).value("metric", json()); m.is_object())
       metric = plain_text(m.value("name", json("metric")));
   if (!metric.empty()) w.figures(curves(r, "metric", "Evaluation: " + metric, metric, r.shows_marks(), metrics_of), "");
+  if (r.shows_marks()) write_ends(w, r); // else the table of all cases has these
   write_targets(w, r);
 }
 

@@ -30,13 +30,15 @@ dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd ul{margin:0;padding-le
 .good{color:var(--good)}.bad{color:var(--bad)}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1.4rem 2rem;
  margin:.8rem 0;align-items:start}
-figure{margin:0;max-width:38rem}figure svg{display:block;width:100%;height:auto;overflow:visible}
+figure{margin:0;max-width:38rem}figure.broad{grid-column:1/-1;max-width:none;overflow-x:auto}
+figure.broad svg{min-width:46rem}figure svg{display:block;width:100%;height:auto;overflow:visible}
 .wide{overflow-x:auto;margin:.5rem 0}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{text-align:left;font-weight:normal;padding:.22rem .9rem .22rem 0;border-bottom:1px solid var(--rule);
  white-space:nowrap;vertical-align:top}
 thead th{color:var(--dim)}th[title]{text-decoration:underline dotted;text-underline-offset:3px;cursor:help}
 .n,td[data-value]{text-align:right}td.bad{white-space:normal}
+td.text{white-space:normal;min-width:18rem}
 pre{background:var(--soft);padding:.6rem .8rem;margin:.5rem 0;font-size:.82rem;white-space:pre-wrap;
  overflow-wrap:anywhere}
 summary{cursor:pointer;margin:.6rem 0}
@@ -44,7 +46,8 @@ summary{cursor:pointer;margin:.6rem 0}
 @media print{:root{--ink:#000;--dim:#444;--rule:#bbb;--page:#fff;--soft:#fff;--good:#000;--bad:#000}
  body{max-width:none;margin:0;padding:0;font-size:10pt}nav{display:none}
  .figures{grid-template-columns:1fr 1fr;gap:.8rem 1.2rem}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}
- .wide{overflow:visible}th[title]{text-decoration:none}table{font-size:7.5pt}p.note{font-size:8pt}th,td{padding-right:.5rem}}
+ .wide,figure.broad{overflow:visible}figure.broad svg{min-width:0}
+ th[title]{text-decoration:none}table{font-size:7.5pt}p.note{font-size:8pt}th,td{padding-right:.5rem}}
 )";
 
 bool is_comm(const json& document) {
@@ -58,29 +61,22 @@ std::string title_of(const json& document) {
   return name.is_string() && name != "" ? plain_text(name) : "Result";
 }
 
-void write_navigation(writer& w) {
-  const std::pair<const char*, const char*> places[] = {{"trust", "What, and whether to trust it"},
-                                                        {"speed", "How fast"},
-                                                        {"losses", "Why not faster"},
-                                                        {"steps", "Steps"},
-                                                        {"learning", "Learning"},
-                                                        {"again", "Run it again"}};
-  w.raw("<nav>");
-  for (const auto& [id, text] : places) w.raw(fmt::format("<a href=\"#{}{}\">{}</a>", w.prefix(), id, text));
-  w.raw("</nav>\n");
-}
-
-void write_document(writer& w, const source& s) {
+void write_document(writer& w, const source& s, std::size_t number) {
   const json& context = s.document.at("context");
-  w.raw(fmt::format("<h1>{}</h1>\n<p class=\"about\">{} · regatta {}</p>\n", markup_text(title_of(s.document)),
-                    markup_text(plain_text(context.value("date", json()))),
-                    markup_text(plain_text(context.value("regatta", json())))));
+  w.begin_document(number, title_of(s.document),
+                   fmt::format("{} · regatta {}", plain_text(context.value("date", json())),
+                               plain_text(context.value("regatta", json()))));
   if (is_comm(s.document)) {
     write_comm(w, s.document);
     write_again(w, context, "");
-    return;
+    return w.end_document();
   }
-  write_navigation(w);
+  w.navigation({{"trust", "What, and whether to trust it"},
+                {"speed", "How fast"},
+                {"losses", "Why not faster"},
+                {"steps", "Steps"},
+                {"learning", "Learning"},
+                {"again", "Run it again"}});
   const result_view r(s.document);
   write_trust(w, r);
   write_claims(w, r);
@@ -88,31 +84,32 @@ void write_document(writer& w, const source& s) {
     write_speed(w, r);
     write_losses(w, r);
     write_steps(w, r);
+    write_timeline(w, r, s.traces);
     write_learning(w, r);
   } else {
     w.paragraph("No case has run.");
-    w.raw(markup_of(r.table_of_cases(true)));
+    w.table(r.table_of_cases(true));
   }
   write_again(w, context, s.toml);
+  w.end_document();
 }
 
 } // namespace
 
-page render_page(const std::vector<source>& sources) {
-  writer w;
-  w.raw("<svg class=\"chart\" width=\"0\" height=\"0\" style=\"position:absolute\">" + marker_definitions() +
-        "</svg>\n");
+page render_page(const std::vector<source>& sources, const std::string& figure_folder) {
+  writer w(figure_folder);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources.size() > 1) w.set_prefix(fmt::format("r{}-", i + 1));
-    w.raw(fmt::format("<article data-document=\"{}\">\n", i));
-    write_document(w, sources[i]);
-    w.raw("</article>\n");
+    write_document(w, sources[i], i);
   }
   std::string html = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                                 "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
-                                 markup_text(title_of(sources.at(0).document)), page_style, chart_style(), w.markup());
-  return {std::move(html), w.take_figures()};
+                                 "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n"
+                                 "<svg class=\"chart\" width=\"0\" height=\"0\" style=\"position:absolute\">{}</svg>\n"
+                                 "{}</body>\n</html>\n",
+                                 markup_text(title_of(sources.at(0).document)), page_style, chart_style(),
+                                 marker_definitions(), w.markup());
+  return {std::move(html), w.markdown(), w.take_figures()};
 }
 
 } // namespace regatta::page

@@ -3,28 +3,37 @@
 // Shows results as one HTML page: readable without scripts, on paper and in a mail, and without any network request.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "page/chart/figure.hpp"
+#include "timeline/rank_trace.hpp"
 
 namespace regatta::page {
+
+// Returns the trace of a run of a case, by its index in "results"; empty if there is none. Throws failure if it cannot
+// be read.
+using trace_source = std::function<std::vector<rank_trace>(std::size_t of_case)>;
 
 // A document to show: schema regatta.result/1 or regatta.comm/1.
 struct source {
   nlohmann::json document;
-  std::string toml; // its first case as resolved TOML; empty: unknown
+  std::string toml;         // its first case as resolved TOML; empty: unknown
+  trace_source traces = {}; // empty: there are none
 };
 
 struct page {
-  std::string html;
+  std::string html, markdown;  // the same sections in the same order
   std::vector<figure> figures; // those of the page; each can be a file of its own
 };
 
-// [any] Returns the page of the documents in this order. Its size is about 3 kB for each case and at least 20 kB.
+// [any] Returns the page of the documents in this order. Its size as HTML is about 3 kB for each case and at least
+// 20 kB. Markdown shows the figures by links to `figure_folder`/NAME.svg, or without a folder leaves them out.
 // Requires valid documents, at least one: others throw nlohmann::json::exception.
-page render_page(const std::vector<source>& sources);
+page render_page(const std::vector<source>& sources, const std::string& figure_folder = "");
 
 } // namespace regatta::page

@@ -206,7 +206,7 @@ void write_table(writer& w, const result_view& r) {
   }
   add("loss", "loss.last", "of the last step", loss_text);
   remove_empty_columns(table);
-  w.raw(markup_of(table));
+  w.table(table);
 }
 
 void write_pivots(writer& w, const json& result) {
@@ -220,7 +220,7 @@ void write_pivots(writer& w, const json& result) {
       for (std::size_t c = 0; c < table.columns.size(); ++c)
         to.cells.push_back({pivot.table.rows[row].cells[c], pivot.values[row][c], ""});
     }
-    w.raw(markup_of(table));
+    w.table(table);
     for (const std::string& note : pivot.notes) w.paragraph(note);
   }
 }

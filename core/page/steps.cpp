@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -17,9 +18,7 @@ using nlohmann::json;
 // Returns the steps of all repeats of each rank of a case, in seconds.
 std::vector<std::vector<double>> steps_by_rank(const json& entry) {
   std::vector<std::vector<double>> ranks;
-  const json repeats = entry.value("repeats", json());
-  if (!repeats.is_array()) return ranks;
-  for (const json& repeat : repeats) {
+  for (const json& repeat : repeats_in(entry)) {
     const json by_rank = value_at(repeat, "case.step_seconds.per_rank");
     if (!by_rank.is_array()) continue;
     ranks.resize(std::max(ranks.size(), by_rank.size()));
@@ -73,7 +72,8 @@ std::optional<figure> distribution(const result_view& r) {
     auto ranks = steps_by_rank(r.entry(i));
     if (!each) ranks = {joined(ranks)};
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const std::string name = r.name_of(i) + (each ? fmt::format(", rank {}", rank) : "");
+      const std::string of_rank = each ? fmt::format("rank {}", rank) : "";
+      const std::string name = r.keys().empty() && each ? of_rank : r.name_of(i) + (each ? ", " + of_rank : "");
       auto b = box_of(ranks[rank], name);
       if (!b) continue;
       if (!each) b->tip.clear();
@@ -105,8 +105,7 @@ std::vector<std::optional<figure>> time_series(const result_view& r) {
   std::vector<std::optional<figure>> drawn;
   if (r.measured().size() <= most_panels) {
     for (const std::size_t i : r.measured()) {
-      line_chart chart{
-          fmt::format("run-{}", i), "The first repeat, step by step: " + r.name_of(i), x, y, {}, false, {}};
+      line_chart chart{fmt::format("run-{}", i), r.titled("The first repeat, step by step", i), x, y, {}, false, {}};
       for (std::size_t rank = 0; rank < most_lines; ++rank) {
         const auto points = thinned_points(run_of(r.entry(i), rank), most_points);
         if (points.empty()) break;
@@ -167,6 +166,7 @@ void write_steps(writer& w, const result_view& r) {
                                                          {"90 %", "step_seconds.p90"},
                                                          {"99 %", "step_seconds.p99"}};
   for (const auto& [header, path] : columns) {
+    if (!r.shows_marks() && std::string_view(path) == "step_seconds.p10") continue; // many cases fill the page
     table.columns.push_back({header, path, "of all counted steps of all workers and repeats", true});
     for (std::size_t i = 0; i < r.size(); ++i)
       table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), path), human_seconds));
@@ -175,7 +175,7 @@ void write_steps(writer& w, const result_view& r) {
   for (std::size_t i = 0; i < r.size(); ++i)
     table.rows[i].cells.push_back({straggler_of(steps_by_rank(r.entry(i))), nullptr, ""});
   remove_empty_columns(table);
-  w.raw(markup_of(table));
+  w.table(table);
 }
 
 } // namespace regatta::page

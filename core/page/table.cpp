@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/markup.hpp"
+#include "base/text.hpp"
 #include "report/fields.hpp"
+#include "report/text_table.hpp"
 
 namespace regatta::page {
 namespace {
@@ -24,6 +26,8 @@ std::string cell_markup(const page_cell& cell, const page_column& column, bool k
     attributes = fmt::format(" data-value={}", cell.value.dump());
   else if (column.right && !key)
     attributes += " class=\"n\""; // numbers are aligned by their attribute
+  else if (column.wraps)
+    attributes += " class=\"text\"";
   attributes += attribute("data-path", cell.path);
   const char* const tag = key ? "th" : "td";
   return fmt::format("<{}{}>{}</{}>", tag, attributes, markup_text(cell.text), tag);
@@ -62,6 +66,21 @@ std::string markup_of(const page_table& table) {
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
+}
+
+std::string markdown_of(const page_table& table) {
+  if (table.rows.empty() || table.columns.size() <= table.keys) return "";
+  text_table text;
+  text.keys = table.keys;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    text.columns.push_back({one_line(table.columns[c].header), table.columns[c].right && c >= table.keys});
+  for (const page_row& row : table.rows) {
+    table_row& to = text.rows.emplace_back();
+    to.note = one_line(row.note);
+    for (const page_cell& cell : row.cells) to.cells.push_back(one_line(cell.text));
+    to.cells.resize(table.columns.size());
+  }
+  return draw_markdown(text) + "\n";
 }
 
 page_cell number_cell(const json& value, const std::function<std::string(double)>& text, const std::string& path) {

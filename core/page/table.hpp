@@ -23,7 +23,8 @@ struct page_cell {
 
 struct page_column {
   std::string header, path, tip;
-  bool right = true; // aligned right
+  bool right = true;  // aligned right
+  bool wraps = false; // long texts, in several lines
 };
 
 struct page_row {
@@ -43,6 +44,9 @@ void remove_empty_columns(page_table& table);
 
 // Returns the table as markup; empty without rows or without a column behind the keys.
 std::string markup_of(const page_table& table);
+
+// Returns the table as Markdown with an empty line after it; empty as markup_of().
+std::string markdown_of(const page_table& table);
 
 // Returns the cell of a number; "-" if it is none.
 page_cell number_cell(const nlohmann::json& value, const std::function<std::string(double)>& text,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
 #include "base/text.hpp"
 #include "page/sections.hpp"
 #include "report/cases_table.hpp"
@@ -15,56 +15,150 @@ namespace regatta::page {
 namespace {
 
 using nlohmann::json;
+using line_text = std::vector<piece>;
 
-// Returns a number of a case in the line of noise, with its place in the document.
-std::string number_of_case(std::size_t of_case, const std::string& path, double value) {
-  return fmt::format("<span {}>{}</span>", data_attributes(of_case, path, json(value)), percent_text(value));
+// A number of a case, with its place in the document.
+struct number_of_case {
+  double value;
+  std::size_t of_case;
+  std::string path;
+};
+
+piece piece_of(const number_of_case& n, std::string (*text)(double)) {
+  return {text(n.value), data_attributes(n.of_case, n.path, json(n.value))};
 }
 
-// Returns the largest spread between the repeats of a case and the largest share of stolen CPU time, as markup.
-std::vector<std::string> noise_of(const result_view& r) {
-  std::optional<std::pair<double, std::size_t>> spread;
-  std::optional<std::pair<double, std::string>> steal;
-  std::size_t steal_case = 0;
-  for (const std::size_t i : r.measured()) {
-    const json& entry = r.entry(i);
-    if (const auto cv = number_at(entry, "samples_per_second.cv"); cv && (!spread || *cv > spread->first))
-      spread = {*cv, i};
-    const json repeats = entry.value("repeats", json());
-    for (std::size_t n = 0; repeats.is_array() && n < repeats.size(); ++n) {
-      const std::string path = fmt::format("repeats.{}.case.steal", n);
-      const auto share = number_at(entry, path);
-      if (!share || (steal && *share <= steal->first)) continue;
-      steal = {*share, path};
-      steal_case = i;
-    }
-  }
+// Replaces the number by that of the case if the case has one and `better` prefers it.
+template <class Better>
+void take(std::optional<number_of_case>& to, const result_view& r, std::size_t of_case, const std::string& path,
+          Better better) {
+  const auto value = number_at(r.entry(of_case), path);
+  if (value && (!to || better(*value, to->value))) to = {*value, of_case, path};
+}
+
+constexpr auto larger = [](double a, double b) { return a > b; };
+constexpr auto smaller = [](double a, double b) { return a < b; };
+
+// Returns " (the case)" if the result has several.
+std::string named(const result_view& r, std::size_t of_case) {
+  return r.size() > 1 ? " (" + r.name_of(of_case) + ")" : "";
+}
+
+// Returns why each disturbed repeat was disturbed, with the numbers of the repeats.
+std::vector<std::string> disturbances_of(const json& entry) {
   std::vector<std::string> texts;
-  if (spread)
-    texts.push_back("samples/s spread between repeats by up to " +
-                    number_of_case(spread->second, "samples_per_second.cv", spread->first) +
-                    (r.size() > 1 ? " (" + markup_text(r.name_of(spread->second)) + ")" : ""));
-  if (steal)
-    texts.push_back("other virtual machines took up to " + number_of_case(steal_case, steal->second, steal->first) +
-                    " of the processor time");
-  // Members of context.noise are shares of 1, lists or texts; those that are numbers are shown.
-  const json noise = r.document().at("context").value("noise", json::object());
-  for (const auto& [name, value] : noise.items())
-    if (value.is_number())
-      texts.push_back(fmt::format("{} <span data-context=\"noise.{}\" data-value=\"{}\">{}</span>", markup_text(name),
-                                  markup_text(name), value.dump(), markup_text(plain_text(value))));
+  for (std::size_t n = 0; n < repeats_in(entry).size(); ++n) {
+    const json reasons = repeats_in(entry)[n].value("disturbed", json());
+    if (!reasons.is_array() || reasons.empty()) continue;
+    std::vector<std::string> parts;
+    for (const json& reason : reasons) parts.push_back(plain_text(reason));
+    texts.push_back(fmt::format("repeat {}: {}", n + 1, join(parts, ", ")));
+  }
   return texts;
 }
 
-void line(writer& w, const char* name, const std::string& markup, const char* css = "") {
-  if (!markup.empty())
-    w.raw(fmt::format("<dt>{}</dt><dd{}>{}</dd>\n", name, *css ? fmt::format(" class=\"{}\"", css) : "", markup));
+// The figures without the disturbed repeats, and with them.
+struct pair_of_figures {
+  const char *without, *with, *name;
+  std::string (*text)(double);
+};
+constexpr pair_of_figures of_e = {"undisturbed.efficiency", "efficiency.median", "E changes", ratio_text};
+std::string samples_text(double rate) {
+  return plain_text(json(rate));
+}
+constexpr pair_of_figures of_rate = {"undisturbed.samples_per_second", "samples_per_second.median", "samples/s change",
+                                     samples_text};
+
+// Returns how many repeats were disturbed, and the case whose figure differs most without them; empty: none was.
+line_text disturbed_of(const result_view& r) {
+  std::size_t disturbed = 0, all = 0;
+  double most = 0;
+  const pair_of_figures* of = nullptr;
+  std::size_t of_case = 0;
+  for (const std::size_t i : r.measured()) {
+    const json& entry = r.entry(i);
+    all += repeats_in(entry).size();
+    disturbed += disturbances_of(entry).size();
+    const pair_of_figures& f = number_at(entry, of_e.without) ? of_e : of_rate;
+    const auto without = number_at(entry, f.without), with = number_at(entry, f.with);
+    if (!without || !with || *without <= 0 || *with <= 0) continue;
+    const double difference = std::abs(std::log(*without / *with));
+    if (difference <= most) continue;
+    most = difference;
+    of = &f;
+    of_case = i;
+  }
+  if (disturbed == 0) return {};
+  line_text s{{fmt::format("{} of {} repeats disturbed", disturbed, all), ""}};
+  if (!of) return s;
+  const auto number = [&](const char* path) {
+    return piece_of({number_at(r.entry(of_case), path).value_or(0), of_case, path}, of->text);
+  };
+  s.push_back({fmt::format(", without which {} most: ", of->name), ""});
+  s.push_back(number(of->with));
+  s.push_back({" to ", ""});
+  s.push_back(number(of->without));
+  s.push_back({named(r, of_case), ""});
+  return s;
 }
 
-std::string listed(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += fmt::format("<li>{}</li>", markup_text(text));
-  return "<ul>" + out + "</ul>";
+// Returns how far figures of equal work lie apart, and what else used the machine.
+std::vector<line_text> noise_of(const result_view& r) {
+  std::optional<number_of_case> lowest, highest, spread, steal;
+  for (const std::size_t i : r.measured()) {
+    take(lowest, r, i, "noise.min", smaller);
+    take(highest, r, i, "noise.max", larger);
+    take(spread, r, i, "samples_per_second.cv", larger);
+    for (std::size_t n = 0; n < repeats_in(r.entry(i)).size(); ++n)
+      take(steal, r, i, fmt::format("repeats.{}.case.steal", n), larger);
+  }
+  std::vector<line_text> sentences;
+  if (lowest && highest)
+    sentences.push_back({{"baseline against itself ", ""},
+                         piece_of(*lowest, ratio_text),
+                         {" to ", ""},
+                         piece_of(*highest, ratio_text)});
+  if (spread)
+    sentences.push_back({{"samples/s spread between repeats by up to ", ""},
+                         piece_of(*spread, percent_text),
+                         {named(r, spread->of_case), ""}});
+  if (steal)
+    sentences.push_back(
+        {{"other virtual machines took up to ", ""}, piece_of(*steal, percent_text), {" of the processor time", ""}});
+  if (line_text disturbed = disturbed_of(r); !disturbed.empty()) sentences.push_back(std::move(disturbed));
+  return sentences;
+}
+
+// Shows the rule, and for each case both figures and the reasons.
+void write_disturbed(writer& w, const result_view& r) {
+  std::vector<std::vector<std::string>> reasons(r.size());
+  bool any = false;
+  for (const std::size_t i : r.measured()) any = !(reasons[i] = disturbances_of(r.entry(i))).empty() || any;
+  const json rule = r.document().at("context").value("sampling", json());
+  if (!any) return;
+  w.begin_details("Disturbed repeats: the rule, the reasons, and the figures without them");
+  if (rule.is_string()) w.paragraph("The rule, fixed before the first run: " + rule.get<std::string>() + ".");
+  if (!r.shows_marks()) return w.end_details(); // the line of noise has the case that changes most
+  page_table table = r.table_of_cases();
+  table.columns.push_back({"disturbed", "", "of the repeats", true});
+  const struct {
+    const char *header, *path, *tip;
+    std::string (*text)(double);
+  } figures[] = {{"samples/s", of_rate.with, "median of all repeats", [](double v) { return plain_text(json(v)); }},
+                 {"without", of_rate.without, "median of the others", [](double v) { return plain_text(json(v)); }},
+                 {"E", of_e.with, "median of all repeats", ratio_text},
+                 {"without", of_e.without, "median of the others", ratio_text}};
+  for (const auto& f : figures) table.columns.push_back({f.header, f.path, f.tip, true});
+  table.columns.push_back({"reasons", "", "", false, true});
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    page_row& row = table.rows[i];
+    row.cells.push_back({fmt::format("{} of {}", reasons[i].size(), repeats_in(r.entry(i)).size()), nullptr, ""});
+    for (const auto& f : figures) row.cells.push_back(number_cell(value_at(r.entry(i), f.path), f.text));
+    row.cells.push_back({join(reasons[i], "; "), nullptr, ""});
+  }
+  remove_empty_columns(table);
+  w.table(table);
+  w.end_details();
 }
 
 } // namespace
@@ -73,25 +167,30 @@ void write_trust(writer& w, const result_view& r) {
   constexpr std::size_t all_parts = 3;
   const json& result = r.document();
   const cases_table cases = table_of_cases(result, all_parts);
-  const auto lines = heading_of(result, cases.constant);
-  std::vector<std::string> settings;
-  for (std::size_t i = 1; i + 1 < lines.size(); ++i) settings.insert(settings.end(), lines[i].begin(), lines[i].end());
-  w.heading("What was measured, and whether to trust it", "trust");
-  w.raw("<dl class=\"facts\">\n");
-  if (!lines.empty()) {
+  const auto one_piece = [](const std::vector<std::string>& texts) {
+    std::vector<line_text> sentences;
+    for (const std::string& text : texts)
+      if (!text.starts_with("noise: ")) sentences.push_back({{text, ""}}); // the line of noise has more of it
+    return sentences;
+  };
+  std::vector<fact> facts;
+  if (const auto lines = heading_of(result, cases.constant); !lines.empty()) {
     std::vector<std::string> measured = lines.front();
-    measured.insert(measured.end(), settings.begin(), settings.end());
-    line(w, "Measured", markup_text(join(measured, " · ")));
-    if (lines.size() > 1) line(w, "Machine", markup_text(join(lines.back(), " · ")));
+    for (std::size_t i = 1; i + 1 < lines.size(); ++i)
+      measured.insert(measured.end(), lines[i].begin(), lines[i].end());
+    facts.push_back({"Measured", one_piece(measured), {}, ""});
+    if (lines.size() > 1) facts.push_back({"Machine", one_piece(lines.back()), {}, ""});
   }
   const auto wrong = check_results(result.at("results"));
-  const auto verdict = verdict_of(result);
-  line(w, "Checks", markup_text(join(verdict, " · ")) + (wrong.empty() ? "" : listed(wrong)),
-       wrong.empty() ? "good" : "bad");
-  line(w, "Noise", join(noise_of(r), " · "));
+  facts.push_back({"Checks", one_piece(verdict_of(result)), wrong, wrong.empty() ? "good" : "bad"});
+  facts.push_back({"Noise", noise_of(r), {}, ""});
   const auto warnings = warnings_of(result);
-  line(w, "Warnings", warnings.empty() ? "none" : listed(warnings));
-  w.raw("</dl>\n");
+  facts.push_back({"Warnings",
+                   one_piece(warnings.empty() ? std::vector<std::string>{"none"} : std::vector<std::string>{}),
+                   warnings, ""});
+  w.heading("What was measured, and whether to trust it", "trust");
+  w.facts(facts);
+  write_disturbed(w, r);
 }
 
 } // namespace regatta::page

@@ -82,6 +82,12 @@ page_table result_view::table_of_cases(bool names_cases) const {
   return table;
 }
 
+const json& repeats_in(const json& entry) {
+  static const json none = json::array();
+  const auto found = entry.find("repeats");
+  return found != entry.end() && found->is_array() ? *found : none;
+}
+
 json value_at(const json& entry, const std::string& path) {
   const json* at = &entry;
   for (const std::string& name : split(path, '.')) {

@@ -35,6 +35,10 @@ public:
   // Returns the values of these keys, such as "allreduce, workers 2"; "the case" without keys.
   std::string name_of(std::size_t index, const std::vector<std::string>& keys) const;
   std::string name_of(std::size_t index) const { return name_of(index, keys_); }
+  // Returns a text with the name of a case behind it: "Steps: allreduce"; only the text if the result has one case.
+  std::string titled(const std::string& text, std::size_t index) const {
+    return keys_.empty() ? text : text + ": " + name_of(index);
+  }
   // Returns for each case its entry in the legend of a chart whose lines differ in these keys. The text is name_of()
   // with all the keys if that gives at most `colours` (look.hpp) different names; else name_of() with the first key
   // that gives 2 to `colours` names; else all entries are empty (text "", series 0). Entries of cases without figures
@@ -63,6 +67,8 @@ private:
   std::vector<std::size_t> measured_;
 };
 
+// Returns the array "repeats" of an entry, or an empty one. Valid as long as the entry.
+const nlohmann::json& repeats_in(const nlohmann::json& entry);
 // Returns the number at a path of an entry, "efficiency.low"; std::nullopt if there is none.
 std::optional<double> number_at(const nlohmann::json& entry, const std::string& path);
 // Returns the value at a path of an entry, without field()'s special cases; null if there is none.

@@ -57,6 +57,7 @@ constexpr known_quantity known[] = {
     {"global_batch", "samples", "global"},
     {"parameters", "parameters", "global"},
     {"table_parameters", "parameters", "global"},
+    {"flops_per_sample", "FLOP", "rank"},
 };
 
 bool lies_at(const std::string& path, const std::string& top) {

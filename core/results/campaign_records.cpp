@@ -57,7 +57,9 @@ void campaign_records::add(const json& record) {
   } else if (kind == "machine") {
     const auto round = member<std::uint64_t>(record, "round");
     if (const auto machine = member<json>(record, "machine"); !machine.is_null())
-      rates_[round] = {member<double>(machine, "fma"), member<double>(machine, "copy")};
+      rates_[round] = {member<double>(machine, "fma"), member<double>(machine, "copy"),
+                       member<std::optional<double>>(machine, "line_round_trip_seconds"),
+                       member<std::optional<double>>(machine, "clock_hz")};
   } else if (kind == "sampling") {
     add_sampling(record);
   } else {

@@ -19,12 +19,6 @@
 
 namespace regatta {
 
-// The speed of the machine before a round: the rates of two CPUs together.
-struct machine_rates {
-  double fma = 0;  // multiply-adds, FLOP/s
-  double copy = 0; // copied bytes/s, each counted once
-};
-
 // The records that were added, as figures by case and repeat. [main]
 class campaign_records : public campaign_log {
 public:

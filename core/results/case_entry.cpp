@@ -48,16 +48,23 @@ json step_entry(const std::vector<repeat_figures>& repeats) {
           {"p99", or_null(quantile(all, 0.99))}};
 }
 
+json machine_entry(const std::optional<machine_rates>& m) {
+  if (!m) return nullptr;
+  return {{"fma", m->fma},
+          {"copy", m->copy},
+          {"line_round_trip_seconds", or_null(m->line_round_trip_seconds)},
+          {"clock_hz", or_null(m->clock_hz)}};
+}
+
 json repeats_entry(const measure_config& m, const std::vector<repeat_figures>& repeats) {
-  const auto entry_of = [&](const std::optional<run_figures>& run) {
-    return run ? run_entry(*run, m) : json(nullptr);
-  };
+  const auto entry_of = [&](const std::optional<run_figures>& run) { return run ? run_entry(*run, m) : json(nullptr); };
   json j = json::array();
   for (const repeat_figures& r : repeats)
     j.push_back({{"case", run_entry(r.run, m)},
                  {"baseline", entry_of(r.baseline)},
                  {"baseline_again", entry_of(r.baseline_again)},
                  {"contention", entry_of(r.contention)},
+                 {"machine", machine_entry(r.machine)},
                  {"disturbed", r.disturbed}});
   return j;
 }
@@ -256,6 +263,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
     entry["parameters"] = facts.model.parameters;
     entry["table_parameters"] = facts.model.table_parameters;
   }
+  if (facts.model.flops_per_sample > 0) entry["flops_per_sample"] = facts.model.flops_per_sample;
   return entry;
 }
 

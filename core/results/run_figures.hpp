@@ -105,6 +105,14 @@ struct run_figures {
   std::vector<std::string> warnings; // of all ranks, each text once
 };
 
+// The speed of the machine before a round: that of two CPUs that work at once.
+struct machine_rates {
+  double fma = 0;                                // multiply-adds in fp32, FLOP/s of both together
+  double copy = 0;                               // copies of 16 MiB, copied bytes/s of both together, each counted once
+  std::optional<double> line_round_trip_seconds; // of a cache line between the two; std::nullopt: unknown
+  std::optional<double> clock_hz;                // of the first of them; std::nullopt: unknown
+};
+
 // One repeat of a case: its run, and the runs of the same round that it is compared with (std::nullopt: not run). The
 // baseline runs twice in a round: the difference of the two is noise.
 struct repeat_figures {
@@ -112,6 +120,7 @@ struct repeat_figures {
   std::optional<run_figures> baseline, contention, baseline_again;
   std::vector<std::string>
       disturbed; // why the machine was busy with something else during the round; empty: it was not
+  std::optional<machine_rates> machine; // before the round; std::nullopt: not measured
 };
 
 // [any] Computes the figures. `records` are those of all ranks of one run, in any order. Throws failure (run) if there

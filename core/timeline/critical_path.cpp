@@ -2,6 +2,7 @@
 #include "timeline/critical_path.hpp"
 
 #include "timeline/messages.hpp"
+#include "timeline/tracks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,40 +14,9 @@
 namespace regatta {
 namespace {
 
-// A part of a thread's time, named by the innermost span that covers it.
-struct segment {
-  std::uint64_t begin, end;
-  const trace_event* innermost;
-};
-
-// Cuts nested spans into disjoint segments, ascending.
-std::vector<segment> flat(std::vector<const trace_event*> spans) {
-  std::ranges::stable_sort(spans, [](const trace_event* a, const trace_event* b) {
-    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
-  });
-  std::vector<segment> out;
-  std::vector<const trace_event*> open;
-  std::uint64_t at = 0;
-  const auto until = [&](std::uint64_t time) {
-    if (!open.empty() && time > at) out.push_back({at, time, open.back()});
-    at = std::max(at, time);
-  };
-  const auto close = [&] {
-    until(open.back()->end);
-    open.pop_back();
-  };
-  for (const trace_event* e : spans) {
-    while (!open.empty() && open.back()->end <= e->begin) close();
-    until(e->begin);
-    open.push_back(e);
-  }
-  while (!open.empty()) close();
-  return out;
-}
-
 struct rank_view {
   const rank_trace* trace;
-  std::vector<segment> compute, operations;
+  std::vector<span_segment> compute, operations;
   std::vector<const trace_event*> receives, buckets; // by their ends
   std::uint64_t step_begin = 0;                      // nothing of the path is earlier
 };
@@ -62,7 +32,7 @@ private:
   void follow(const trace_event& receive);
   void link(path_part part, std::string what, std::uint64_t begin);
   const trace_event* last_cause(std::uint64_t after);
-  const segment* segment_before(const std::vector<segment>& segments) const;
+  const span_segment* segment_before(const std::vector<span_segment>& segments) const;
   std::string compute_name(const trace_event& e) const;
 
   rank_view& view() { return views_.at(rank_); }
@@ -90,8 +60,7 @@ walk::walk(const std::vector<rank_trace>& ranks, std::uint64_t step) : sends_(se
     v.trace = &r;
     std::vector<const trace_event*> compute, operations;
     for (const trace_event& e : r.events) {
-      const bool on_compute = e.origin == event_origin::compute || (e.origin == event_origin::executor && e.track == 0);
-      if (e.kind == event_kind::span && on_compute) compute.push_back(&e);
+      if (e.kind == event_kind::span && is_on_compute_thread(e)) compute.push_back(&e);
       if (e.kind == event_kind::span && e.origin == event_origin::loop) operations.push_back(&e);
       if (e.kind == event_kind::instant && e.origin == event_origin::loop) v.buckets.push_back(&e);
       if (e.kind == event_kind::receive) v.receives.push_back(&e);
@@ -103,8 +72,8 @@ walk::walk(const std::vector<rank_trace>& ranks, std::uint64_t step) : sends_(se
       rank_ = path_.rank = r.rank;
       time_ = e.end;
     }
-    v.compute = flat(std::move(compute));
-    v.operations = flat(std::move(operations));
+    v.compute = segments_of(std::move(compute));
+    v.operations = segments_of(std::move(operations));
     std::ranges::stable_sort(v.receives, {}, &trace_event::end);
     std::ranges::stable_sort(v.buckets, {}, &trace_event::end);
   }
@@ -126,8 +95,8 @@ void walk::link(path_part part, std::string what, std::uint64_t begin) {
 }
 
 // The last segment that begins before `time_`.
-const segment* walk::segment_before(const std::vector<segment>& segments) const {
-  const auto after = std::ranges::lower_bound(segments, time_, {}, &segment::begin);
+const span_segment* walk::segment_before(const std::vector<span_segment>& segments) const {
+  const auto after = std::ranges::lower_bound(segments, time_, {}, &span_segment::begin);
   return after == segments.begin() ? nullptr : &*std::prev(after);
 }
 
@@ -138,7 +107,7 @@ std::string walk::compute_name(const trace_event& e) const {
 }
 
 void walk::compute() {
-  const segment* const s = segment_before(view().compute);
+  const span_segment* const s = segment_before(view().compute);
   if (!s) {
     over_ = true;
   } else if (s->end < time_) {
@@ -175,9 +144,9 @@ const trace_event* walk::last_cause(std::uint64_t after) {
 }
 
 void walk::operate() {
-  const segment* const s = segment_before(view().operations);
+  const span_segment* const s = segment_before(view().operations);
   if (s && s->end >= time_) return link(path_part::strategy, view().trace->text(s->innermost->name), s->begin);
-  const segment* const thread = segment_before(view().compute);
+  const span_segment* const thread = segment_before(view().compute);
   const bool waits = thread && view().trace->text(thread->innermost->category) == "wait";
   // Nothing before the begin of a wait of the compute thread explains it, unless it was an operation of the strategy.
   const std::uint64_t operation = s ? s->end : 0, wait = waits ? thread->begin : 0;

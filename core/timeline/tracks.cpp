@@ -56,6 +56,30 @@ std::string display_name(const rank_trace& r, const trace_event& e) {
                      e.kind == event_kind::send ? "to" : "from", e.peer);
 }
 
+std::vector<span_segment> segments_of(std::vector<const trace_event*> spans) {
+  std::ranges::stable_sort(spans, [](const trace_event* a, const trace_event* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
+  });
+  std::vector<span_segment> out;
+  std::vector<const trace_event*> open;
+  std::uint64_t at = 0;
+  const auto until = [&](std::uint64_t time) {
+    if (!open.empty() && time > at) out.push_back({at, time, open.back()});
+    at = std::max(at, time);
+  };
+  const auto close = [&] {
+    until(open.back()->end);
+    open.pop_back();
+  };
+  for (const trace_event* e : spans) {
+    while (!open.empty() && open.back()->end <= e->begin) close();
+    until(e->begin);
+    open.push_back(e);
+  }
+  while (!open.empty()) close();
+  return out;
+}
+
 std::vector<trace_track> tracks_of(const rank_trace& r) {
   std::map<track_key, std::vector<const trace_event*>> groups;
   for (const trace_event& e : r.events)

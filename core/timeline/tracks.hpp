@@ -23,6 +23,20 @@ struct trace_track {
 // peer and direction). The events must outlive them.
 std::vector<trace_track> tracks_of(const rank_trace& r);
 
+// Whether an event belongs to the compute thread, as spans of the executor's track 0 do.
+inline bool is_on_compute_thread(const trace_event& e) {
+  return e.origin == event_origin::compute || (e.origin == event_origin::executor && e.track == 0);
+}
+
+// A part of a thread's time, named by the innermost span that covers it.
+struct span_segment {
+  std::uint64_t begin, end;
+  const trace_event* innermost;
+};
+
+// Cuts nested spans of one thread into disjoint segments, ascending. The events must outlive them.
+std::vector<span_segment> segments_of(std::vector<const trace_event*> spans);
+
 // Returns the name of an event for people, such as "receive bucket 3 from rank 1".
 std::string display_name(const rank_trace& r, const trace_event& e);
 

@@ -190,8 +190,10 @@ TEST_CASE("each round has the baseline twice, in an order that the seed decides"
     for (const json& r : records(s))
       by_round.at(r.at("repeat")) += r.at("role").get<std::string>() + r.at("case").dump() + " ";
     std::set<int> rounds;
+    json rates = json::array();
     for (const json& r : records(s, "machine")) {
       rounds.insert(r.at("round").get<int>());
+      rates.push_back(r.at("machine"));
       if (const json& machine = r.at("machine"); !machine.is_null()) {
         CHECK(machine.at("fma").get<double>() > 0);
         CHECK(machine.at("copy").get<double>() > 0);
@@ -202,6 +204,8 @@ TEST_CASE("each round has the baseline twice, in an order that the seed decides"
     for (const json& e : result(s).at("results")) {
       CHECK(e.at("noise").at("n") == 3);
       CHECK(e.at("noise").at("median").get<double>() > 0);
+      CHECK(e.at("flops_per_sample").get<double>() > 0);
+      for (std::size_t n = 0; n < 3; ++n) CHECK(e.at("repeats").at(n).at("machine") == rates.at(n));
     }
     return by_round;
   };

@@ -27,6 +27,10 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
   CHECK(d.at("schema") == "regatta.comm/1");
   CHECK(d.at("context").at("hosts").size() == 1);
   CHECK(d.at("context").at("plugins").size() == 2);
+  if (const json& machine = d.at("context").at("machine"); !machine.is_null()) { // null: one CPU
+    CHECK(machine.at("fma") > 0);
+    CHECK(machine.at("copy") > 0);
+  }
   std::set<std::string> seen;
   for (const json& r : d.at("results")) {
     CAPTURE(r);

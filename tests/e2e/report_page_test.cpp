@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "../core/timeline/synthetic_trace.hpp"
 #include "program.hpp"
+#include "timeline/perfetto.hpp"
 
 using namespace regatta::test;
 
@@ -42,6 +44,25 @@ document.body.setAttribute('measured-requests', performance.getEntriesByType('re
 document.body.setAttribute('measured-figures', document.querySelectorAll('figure svg').length);
 </script></body>)";
 
+// Returns the trace of a step of two workers, which exchange eight buckets.
+std::string trace_file() {
+  synthetic_rank ranks[] = {synthetic_rank(0, "worker 0 + server 0"), synthetic_rank(1, "worker 1")};
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    ranks[r].step(7, 1000 * r, 900'000);
+    for (std::uint64_t l = 0; l < 16; ++l)
+      ranks[r].layer("conv" + std::to_string(l), l < 8 ? "forward" : "backward", 1000 + 40'000 * l, 40'000 * (l + 1));
+    for (std::uint32_t b = 0; b < 8; ++b) {
+      const std::uint64_t ready = 40'000 * (b + 9);
+      ranks[r].bucket(b, ready);
+      ranks[r].message(regatta::event_kind::send, 1 - r, b, ready, ready + 90'000, b);
+      ranks[r].message(regatta::event_kind::receive, 1 - r, b, ready, ready + 100'000, b);
+      ranks[r].operation("apply", ready + 100'000, ready + 120'000);
+    }
+    ranks[r].compute("exchange", "wait", 640'000, 890'000);
+  }
+  return regatta::perfetto_file({ranks[0], ranks[1]});
+}
+
 std::string measured(const std::string& dom, const std::string& name) {
   const std::string key = "measured-" + name + "=\"";
   const std::size_t at = dom.find(key);
@@ -68,6 +89,30 @@ TEST_CASE("a stored result is shown in every format, by name or by the ending of
   CHECK(s.read("x.html").find("plugin = &quot;mlp&quot;") != std::string::npos); // the resolved TOML
   CHECK(s.read("f/r1-lost.svg").starts_with("<svg "));
   CHECK(s.read("f/r1-lost.csv").starts_with("row,"));
+}
+
+TEST_CASE("Markdown links to the figures that it writes, and shows a step of the trace beside the result") {
+  const temporary_folder s;
+  s.write("r/result.json", read(stored + "example.json"));
+  s.write("r/traces/case-2-repeat-1.pftrace.gz", trace_file());
+  s.write("r/traces/case-4-repeat-1.pftrace.gz", "no trace");
+  REQUIRE(program(s, "report r -o x.md --figures f").code == 0);
+  const std::string text = s.read("x.md");
+  std::size_t links = 0;
+  for (std::size_t at = 0; (at = text.find("](<", at)) != std::string::npos; ++links) {
+    const std::string file = text.substr(at + 3, text.find('>', at) - at - 3);
+    CHECK_MESSAGE(s.read(file).starts_with("<svg "), file);
+    at += 3;
+  }
+  CHECK(links >= 9);
+  CHECK(text.find("](<f/timeline-2.svg>)") != std::string::npos);
+  CHECK(text.find("The trace cannot be shown: ") != std::string::npos);
+  CHECK(text.find("case-4-repeat-1.pftrace.gz: ") != std::string::npos);
+  // The entries of a result that lacks cases do not tell the numbers in the names of traces.
+  json lacking = parsed(read(stored + "example.json"));
+  lacking["context"]["cases"] = 5;
+  s.write("r/result.json", lacking.dump());
+  CHECK(program(s, "report r --format markdown").out.find("This result has no trace.") != std::string::npos);
 }
 
 TEST_CASE("what cannot be shown is refused with the reason") {
@@ -105,7 +150,14 @@ TEST_CASE("what cannot be shown is refused with the reason") {
 
 TEST_CASE("in a browser without network, no texts overlap, and the page fits narrow and wide windows" * needs_browser) {
   const temporary_folder s;
-  REQUIRE(program(s, "report " + stored + "example.json " + stored + "comm.json -o x.html").code == 0);
+  s.write("r/result.json", read(stored + "example.json"));
+  for (const char* number : {"2", "4"})
+    s.write(std::string("r/traces/case-") + number + "-repeat-1.pftrace.gz", trace_file());
+  json comm = parsed(read(stored + "comm.json"));
+  comm["context"]["machine"] = {
+      {"fma", 5e11}, {"copy", 5e10}, {"line_round_trip_seconds", 3e-7}, {"clock_hz", nullptr}};
+  s.write("comm.json", comm.dump());
+  REQUIRE(program(s, "report r comm.json -o x.html").code == 0);
   std::string page = s.read("x.html");
   page.replace(page.rfind("</body>"), 7, measuring);
   s.write("x.html", page);
@@ -119,7 +171,7 @@ TEST_CASE("in a browser without network, no texts overlap, and the page fits nar
                                 ",3000 --dump-dom file://" + s.path.string() + "/x.html >dom 2>err </dev/null";
     REQUIRE_MESSAGE(std::system(command.c_str()) == 0, s.read("err"));
     const std::string dom = s.read("dom");
-    CHECK(measured(dom, "figures") == "18");
+    CHECK(measured(dom, "figures") == "20");
     CHECK_MESSAGE(measured(dom, "overlaps") == "", width, " pixels: ", measured(dom, "overlaps"));
     CHECK_MESSAGE(measured(dom, "width") == "fits", width, " pixels");
     CHECK(measured(dom, "requests") == "0");

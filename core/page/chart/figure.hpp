@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "page/chart/scale.hpp"
 #include "page/chart/svg.hpp"
 
 namespace regatta::page {
@@ -29,7 +30,12 @@ enum class legend_key { line, marked_line, block };
 
 // Draws the title of a figure and below it the legend, in as many lines as it needs; none for fewer than two entries.
 // Returns the y below them.
-double draw_head(svg& drawing, const std::string& title, const std::vector<legend_entry>& legend, legend_key key);
+double draw_head(svg& drawing, const std::string& title, const std::vector<legend_entry>& legend, legend_key key,
+                 double width = figure_width);
+
+// Writes the texts of the ticks of a horizontal axis below it, at `y`. Where they would overlap, it leaves some out: of
+// a linear scale all but every second one, every third one and so on.
+void draw_tick_texts(svg& drawing, const scale& x, double y, double width = figure_width);
 
 // Returns a text cut to about this width in pixels; a text that is cut ends in "…".
 std::string fitted(const std::string& text, double width, double size = 11);

@@ -52,18 +52,19 @@ void draw_axes(svg& d, const scale& x, const scale& y, double left, double top) 
     grid += fmt::format("M{} {}H{}", coordinate(left), coordinate(y.at(t.value)), coordinate(end));
     d.text(left - 6, y.at(t.value) + 4, t.text, svg::anchor::end, "dim");
   }
-  double free = -1e9; // texts to the left of it would overlap
-  for (const tick& t : x.ticks()) {
-    axis_ticks += fmt::format("M{} {}v4", coordinate(x.at(t.value)), coordinate(base));
-    const double half = text_width(t.text) / 2, at = std::min(x.at(t.value), figure_width - half);
-    if (at - half < free) continue;
-    d.text(at, base + 15, t.text, svg::anchor::middle, "dim");
-    free = at + half + 6;
-  }
+  for (const tick& t : x.ticks()) axis_ticks += fmt::format("M{} {}v4", coordinate(x.at(t.value)), coordinate(base));
+  draw_tick_texts(d, x, base + 15);
   d.path(grid, "grid");
   d.path(fmt::format("M{} {}H{}{}", coordinate(left), coordinate(base), coordinate(end), axis_ticks), "axis");
   d.text(0, top - 9, y.title(), svg::anchor::start, "dim");
   d.text(end, base + 29, x.title(), svg::anchor::end, "dim");
+}
+
+void draw_reference(svg& d, const chart_reference& r, const scale& y, double left) {
+  const double end = figure_width - right_margin, at = y.at(r.y);
+  d.line(left, at, end, at, "ref");
+  d.text(left + 4, at > y.at(y.high()) + 20 ? at - 4 : at + 12, r.text, // not over the title of the axis
+         svg::anchor::start, "row", r.attributes);
 }
 
 // Draws an interval as a vertical bar, with caps unless there are very many.
@@ -135,6 +136,7 @@ std::string csv_of(const line_chart& chart) {
       out += fmt::format("{},{},{},{},{}\n", csv_field(l.name), p.x, p.y,
                          p.interval ? fmt::format("{}", p.interval->first) : "",
                          p.interval ? fmt::format("{}", p.interval->second) : "");
+  for (const chart_reference& r : chart.references) out += fmt::format("{},,{},,\n", csv_field(r.text), r.y);
   return out;
 }
 
@@ -154,6 +156,7 @@ std::optional<figure> draw(const line_chart& chart) {
     }
   if (!xs.known() || !ys.known()) return std::nullopt;
   for (const double value : chart.also) ys.add(value);
+  for (const chart_reference& r : chart.references) ys.add(r.y);
   figure f{chart.name, chart.title, {}, figure_width, 0, csv_of(chart)};
   const std::vector<legend_entry> legend = legend_of(chart);
   const legend_key key = chart.markers ? legend_key::marked_line : legend_key::line;
@@ -165,6 +168,7 @@ std::optional<figure> draw(const line_chart& chart) {
   if (chart.lines.size() > colours) f.drawing.begin_group("thin");
   draw_lines(f.drawing, chart, x, y);
   if (chart.lines.size() > colours) f.drawing.end_group();
+  for (const chart_reference& r : chart.references) draw_reference(f.drawing, r, y, left);
   f.height = top + plot_height + bottom;
   return f;
 }

@@ -26,12 +26,20 @@ struct chart_line {
   std::string tip = {}; // of the line; empty: its name
 };
 
+// A horizontal line with a text at its left end: a bound or another value to compare with.
+struct chart_reference {
+  double y = 0;
+  std::string text;
+  std::string attributes; // as of chart_point
+};
+
 struct line_chart {
   std::string name, title;
   axis x, y;
   std::vector<chart_line> lines;
   bool markers = true;      // without: curves of many points
   std::vector<double> also; // values that the y axis must contain, such as 1
+  std::vector<chart_reference> references = {};
 };
 
 // Draws a chart; a line that is not finite at a point breaks off there. std::nullopt without any finite point.

@@ -17,6 +17,8 @@ std::string chart_style() {
 .chart .thin .ls>path{stroke-width:1}.chart .e,.chart .ls>path.e{fill:none;stroke:currentColor;stroke-width:1.3}
 .chart use{fill:currentColor;stroke:var(--page);stroke-width:.8}
 .chart .box{fill:currentColor;fill-opacity:.3;stroke:currentColor;stroke-width:1}
+.chart .span{fill:currentColor;fill-opacity:.35;stroke:currentColor;stroke-width:.5}
+.chart .mark{stroke:var(--ink);stroke-width:1.4}.chart .arrow{stroke:var(--dim);stroke-width:.7;fill:none}
 .chart .bar{fill:currentColor}.chart .loss{stroke:currentColor;stroke-width:8}
 .chart .gain{stroke:currentColor;stroke-width:3.5}
 .c0{color:#0072b2}.c1{color:#d55e00}.c2{color:#009e73}.c3{color:#cc79a7}.c4{color:#e69f00}.c5{color:#56b4e9}
@@ -27,7 +29,7 @@ std::string chart_style() {
 }
 
 std::string colour_class(std::size_t index) {
-  return "c" + std::to_string(index % colours);
+  return index == no_series ? "cn" : "c" + std::to_string(index % colours);
 }
 
 const char* marker_path(std::size_t index) {

@@ -5,18 +5,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace regatta::page {
 
 inline constexpr std::size_t colours = 7; // yellow is left out: it is hardly visible on white
 inline constexpr std::size_t markers = 6;
+inline constexpr std::size_t no_series = SIZE_MAX; // grey: of a mark that belongs to no series
 
 // The CSS that all charts share, for the page and for a chart's own file. Colours follow the reader's light or dark
 // theme; on paper they are those of the light one.
 std::string chart_style();
 
-// Returns the class that sets the colour of series `index`: "c0" to "c6".
+// Returns the class that sets the colour of series `index`: "c0" to "c6", "cn" for no_series.
 std::string colour_class(std::size_t index);
 
 // Returns the id of the marker of series `index`, which marker_definitions() defines.

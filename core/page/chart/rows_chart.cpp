@@ -63,14 +63,9 @@ void draw_box(svg& d, const box& m, const scale& x, double y) {
 
 double draw_axis(svg& d, const scale& x, double left, double top, double base) {
   std::string grid;
-  double free = -1e9;
-  for (const tick& t : x.ticks()) {
+  for (const tick& t : x.ticks())
     grid += fmt::format("M{} {}V{}", coordinate(x.at(t.value)), coordinate(top), coordinate(base));
-    const double half = text_width(t.text) / 2, at = std::min(x.at(t.value), figure_width - half);
-    if (at - half < free) continue;
-    d.text(at, base + 14, t.text, svg::anchor::middle, "dim");
-    free = at + half + 6;
-  }
+  draw_tick_texts(d, x, base + 14);
   d.path(grid, "grid");
   d.line(left, base, figure_width - right_room, base, "axis");
   d.text(figure_width - right_room, base + 28, x.title(), svg::anchor::end, "dim");

@@ -103,6 +103,7 @@ std::string scale::text_of(const axis& of, double value, double step) const {
 
 void scale::place_linear(const axis& of) {
   const double pixels = std::abs(to_ - from_), step = round_step(high_ - low_, std::max(2.0, pixels / 55));
+  regular_ = true;
   low_ = std::floor(low_ / step + 1e-9) * step;
   high_ = std::ceil(high_ / step - 1e-9) * step;
   for (int i = 0; low_ + i * step <= high_ + step / 2; ++i) {

@@ -33,6 +33,7 @@ public:
   double at(double value) const; // returns the pixel of a value
   const std::vector<tick>& ticks() const { return ticks_; }
   bool log() const { return log_; }
+  bool regular() const { return regular_; } // ticks are equally far apart
   // Return the values at the two ends of the axis.
   double low() const { return low_; }
   double high() const { return high_; }
@@ -46,7 +47,7 @@ private:
   std::string text_of(const axis& of, double value, double step) const;
 
   double low_, high_, from_, to_, unit_ = 1;
-  bool log_ = false;
+  bool log_ = false, regular_ = false;
   std::string title_;
   std::vector<tick> ticks_;
 };

@@ -55,12 +55,13 @@ double text_width(std::string_view text, double size) {
   return ems * size;
 }
 
-void svg::text(double x, double y, std::string_view text, anchor at, std::string_view css) {
+void svg::text(double x, double y, std::string_view text, anchor at, std::string_view css,
+               std::string_view attributes) {
   const char* const side = at == anchor::start    ? ""
                            : at == anchor::middle ? " text-anchor=\"middle\""
                                                   : " text-anchor=\"end\"";
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>\n", coordinate(x), coordinate(y), side,
-                       css_attribute(css), markup_text(text));
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}{}{}>{}</text>\n", coordinate(x), coordinate(y), side,
+                       css_attribute(css), attributes.empty() ? "" : " ", attributes, markup_text(text));
 }
 
 void svg::line(double x1, double y1, double x2, double y2, std::string_view css) {

@@ -34,7 +34,8 @@ class svg {
 public:
   enum class anchor { start, middle, end };
 
-  void text(double x, double y, std::string_view text, anchor at = anchor::start, std::string_view css = "");
+  void text(double x, double y, std::string_view text, anchor at = anchor::start, std::string_view css = "",
+            std::string_view attributes = "");
   void line(double x1, double y1, double x2, double y2, std::string_view css);
   void rect(double x, double y, double width, double height, std::string_view css, std::string_view tip = "");
   // A rectangle filled with the colour of its group at this opacity. `attributes` as of marker().

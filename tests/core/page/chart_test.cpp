@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "page/chart/line_chart.hpp"
 #include "page/chart/look.hpp"
 #include "page/chart/rows_chart.hpp"
+#include "page/chart/timeline_chart.hpp"
 
 using namespace regatta::page;
 using regatta::test::element;
@@ -116,6 +118,61 @@ TEST_CASE("legends, ticks and titles do not overlap") {
   map.cells = {{heat_cell{0.5, "0.50", "", ""}, std::nullopt, heat_cell{1, "1.00", "", ""}},
                {heat_cell{0.6, "0.60", "", ""}, heat_cell{0.7, "0.70", "", ""}, std::nullopt}};
   check_texts_apart(*draw(map));
+}
+
+TEST_CASE("where texts of ticks do not fit, those that stay are equally far apart") {
+  const scale wide({"samples/s", measure::plain, false, true, {}}, 0, 50000, 0, 400);
+  svg d;
+  draw_tick_texts(d, wide, 10, 400);
+  std::vector<double> values;
+  parsed_markup(d.element(400, 20, "n")).each([&](const element& e) {
+    if (e.name == "text") values.push_back(std::stod(e.text));
+  });
+  REQUIRE(values.size() >= 3);
+  CHECK(values.size() < wide.ticks().size());
+  for (std::size_t i = 2; i < values.size(); ++i)
+    CHECK(values[i] - values[i - 1] == doctest::Approx(values[1] - values[0]));
+}
+
+TEST_CASE("a bound is a line that the axis contains, with its text apart from others") {
+  for (const double at : {0.0001, 50.0, 1e6}) {
+    line_chart chart = lines(2, 5);
+    chart.y.log = true;
+    chart.references = {{at, "a bound", "data-value=\"1\""}};
+    const auto f = draw(chart);
+    REQUIRE(f);
+    check_texts_apart(*f);
+    std::size_t found = 0;
+    drawing_of(*f).each([&](const element& e) { found += e.text == "a bound" && e.attribute("data-value") == "1"; });
+    CHECK(found == 1);
+    CHECK(f->csv.find("a bound,,") != std::string::npos);
+  }
+}
+
+TEST_CASE("a timeline joins narrow spans until few are left, and keeps wide ones with their names") {
+  timeline_chart chart{"t", "A title", {{"forward", 0}, {"backward", 1}}, {}, {}, 50};
+  timeline_group& rank = chart.groups.emplace_back(timeline_group{"rank 0: worker 0", {}});
+  timeline_row& row = rank.rows.emplace_back(timeline_row{"compute", {}, {{0.25, "ready"}}});
+  row.spans.push_back({0, 0.5, 0, "the wide one", "tip"});
+  for (int i = 0; i < 5000; ++i)
+    row.spans.push_back({0.5 + 1e-4 * i, 0.5 + 1e-4 * (i + 1), static_cast<std::size_t>(i % 2), "narrow", ""});
+  const auto f = draw(chart);
+  REQUIRE(f);
+  check_texts_apart(*f);
+  std::size_t spans = 0, named = 0, tips = 0, marks = 0;
+  drawing_of(*f).each([&](const element& e) {
+    spans += e.attribute("class") == "span";
+    named += e.name == "text" && e.text == "the wide one";
+    tips += e.name == "title" && e.text == "tip";
+    marks += e.attribute("class") == "mark";
+  });
+  CHECK(spans <= 50);
+  CHECK(spans > 10);
+  CHECK(named == 1);
+  CHECK(tips == 1);
+  CHECK(marks == 1);
+  CHECK(std::count(f->csv.begin(), f->csv.end(), '\n') == 5003); // the data are complete
+  CHECK_FALSE(draw(timeline_chart{}));
 }
 
 TEST_CASE("series differ in colour or shape") {

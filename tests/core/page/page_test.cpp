@@ -2,99 +2,14 @@
 //
 // The page of results that were measured (example.json by `regatta run`, comm.json by `regatta comm`): every number in
 // it is one of the document.
-#include "page/page.hpp"
+#include "stored_page.hpp"
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <fstream>
-#include <map>
-#include <set>
-
-#include "json.hpp"
-#include "markup.hpp"
+#include "../timeline/synthetic_trace.hpp"
 
 using namespace regatta::test;
 using regatta::page::render_page;
 
 namespace {
-
-json stored(const std::string& name) {
-  std::ifstream in(REGATTA_SOURCE "/tests/core/page/" + name);
-  return parsed({std::istreambuf_iterator<char>(in), {}});
-}
-
-// Follows a path such as "repeats.0.case.steal".
-json at_path(json value, const std::string& path) {
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string name = path.substr(begin, end - begin);
-    value = value.is_array() ? value.at(std::stoul(name)) : value.at(name);
-    begin = end + 1;
-  }
-  return value;
-}
-
-// Checks that a rounded text is the value: "1.25 ms" is 0.00125, with an error of at most half of its last digit.
-void check_rounded(const std::string& text, double value) {
-  static const std::map<std::string, double> units = {{"", 1},        {" %", 0.01},   {" s", 1},      {" ms", 1e-3},
-                                                      {" us", 1e-6},  {" ns", 1e-9},  {" B", 1},      {" kB", 1e3},
-                                                      {" MB", 1e6},   {" GB", 1e9},   {" B/s", 1},    {" kB/s", 1e3},
-                                                      {" MB/s", 1e6}, {" GB/s", 1e9}, {" TB/s", 1e12}};
-  std::size_t length = 0;
-  const double number = std::stod(text, &length);
-  const std::string digits = text.substr(0, length);
-  const auto unit = units.find(text.substr(length));
-  REQUIRE_MESSAGE(unit != units.end(), text);
-  const std::size_t e = digits.find('e'), point = digits.find('.');
-  const int exponent = e == std::string::npos ? 0 : std::stoi(digits.substr(e + 1));
-  const auto mantissa_end = std::min(e, digits.size());
-  const int decimals = point == std::string::npos ? 0 : static_cast<int>(mantissa_end - point - 1);
-  const double last_digit = std::pow(10, exponent - decimals);
-  CHECK_MESSAGE(std::abs(number * unit->second - value) <= 0.5000001 * last_digit * unit->second, text, " is not ",
-                value);
-}
-
-using paths_by_case = std::map<std::size_t, std::set<std::string>>;
-
-// Checks all numbers of the page's tables, texts and markers against the entries, and returns what it has seen.
-paths_by_case check_numbers(const element& page, const json& document) {
-  paths_by_case seen;
-  const auto check = [&](const element& e, std::size_t of_case, const std::string& path) {
-    REQUIRE(of_case < document["results"].size());
-    const json truth = at_path(document["results"][of_case], path);
-    REQUIRE_MESSAGE(truth.is_number(), path);
-    CHECK_MESSAGE(parsed(e.attribute("data-value")).get<double>() == truth.get<double>(), path, " of case ", of_case);
-    if (e.name == "td" || e.name == "span") check_rounded(e.text, truth.get<double>());
-    seen[of_case].insert(path);
-  };
-  page.each([&](const element& e) {
-    if (e.name == "table") {
-      std::vector<std::string> paths; // of the columns
-      for (const element& header : e.children.at(0).children.at(0).children)
-        paths.push_back(header.attribute("data-path"));
-      for (std::size_t r = 0; r < e.children.at(1).children.size(); ++r) {
-        const element& row = e.children.at(1).children[r];
-        for (std::size_t c = 0; c < row.children.size(); ++c) {
-          const element& cell = row.children[c];
-          if (cell.attribute("data-value").empty()) continue;
-          const std::string own = cell.attribute("data-path"), path = own.empty() ? paths.at(c) : own;
-          if (path.empty())
-            check_rounded(cell.text, parsed(cell.attribute("data-value")).get<double>()); // of [report]'s table
-          else
-            check(cell, r, path);
-        }
-      }
-    } else if (e.name != "td" && !e.attribute("data-value").empty() && !e.attribute("data-case").empty()) {
-      check(e, std::stoul(e.attribute("data-case")), e.attribute("data-path"));
-    }
-  });
-  return seen;
-}
-
-std::string page_of(const json& document) {
-  return render_page({{document, "[model]\nplugin = \"mlp\"\n"}}).html;
-}
 
 // Returns a result with this many cases, over workers and batches, with curves as long as a result has.
 json many_cases(std::size_t cases) {
@@ -117,7 +32,17 @@ json many_cases(std::size_t cases) {
       steps.push_back(0.01 + 0.001 * std::sin(s + static_cast<double>(i)));
       numbers.push_back(s);
     }
+    entry["lossy"] = false;
+    entry["flops_per_sample"] = 1e6;
+    entry["noise"] = like["efficiency"];
+    entry["undisturbed"] = {{"n", 2}, {"samples_per_second", 380000.123456}, {"efficiency", 0.7123456789}};
+    entry["target"] = {{"metric", "top1"}, {"side", "at_least"}, {"value", 0.2}, {"reached", 3}};
+    entry["steps_to_target"] = like["efficiency"];
+    entry["seconds_to_target"] = like["efficiency"];
     entry["repeats"] = {like["repeats"][0]};
+    entry["repeats"][0]["disturbed"] = {"the rate of copies was 50 % of the median"};
+    entry["repeats"][0]["machine"] = {
+        {"fma", 5e11}, {"copy", 5e10}, {"line_round_trip_seconds", 1e-7}, {"clock_hz", nullptr}};
     entry["repeats"][0]["case"]["step_seconds"] = {{"per_rank", {steps, steps}}, {"steps", {numbers, numbers}}};
     result["results"].push_back(std::move(entry));
   }
@@ -237,7 +162,15 @@ TEST_CASE("hostile texts stay texts") {
 
 TEST_CASE("the page of a hundred cases has at most 300 kB, asks for nothing and names every case") {
   const json result = many_cases(100);
-  const std::string html = page_of(result);
+  const auto traces = [](std::size_t) {
+    synthetic_rank busy(0);
+    busy.step(0, 0, 1'000'000);
+    for (std::uint64_t i = 0; i < 10'000; ++i)
+      busy.layer("layer " + std::to_string(i % 7), i % 2 ? "forward" : "backward", i * 100, i * 100 + 99);
+    return std::vector<regatta::rank_trace>{busy};
+  };
+  const std::string html = render_page({{result, "[model]\nplugin = \"mlp\"\n", traces}}).html;
+  CHECK(html.find("figure-timeline-") != std::string::npos);
   CHECK(html.size() <= 300'000);
   for (const char* request : {"<script", "<link", "<img", "<iframe", "src=", "url(", "@import", "http:", "https:"})
     CHECK_MESSAGE(html.find(request) == std::string::npos, request);
@@ -251,27 +184,6 @@ TEST_CASE("a case that failed stands in the tables with its error") {
   CHECK(page_of(result).find("failed: rank 1 was killed by SIGKILL") != std::string::npos);
   for (json& entry : result["results"]) entry["status"] = "skipped";
   CHECK(page_of(result).find("No case has run") != std::string::npos);
-}
-
-TEST_CASE("the time that bytes take on a shaped link stands beside the step") {
-  json result = stored("example.json");
-  CHECK(page_of(result).find("link bound") == std::string::npos); // shm: unknown
-  for (json& entry : result["results"]) {
-    entry["case"]["transport.plugin"] = "shaped";
-    entry["case"]["transport.bandwidth"] = "1Gbit/s";
-    entry["bytes"]["sent_per_step"]["worker"] = 500'000;
-    entry["bytes"]["received_per_step"]["worker"] = 625'000;
-  }
-  const std::string page = page_of(result); // 625 kB at 125 MB/s
-  CHECK(page.find("link bound") != std::string::npos);
-  CHECK(page.find(">5.00 ms</td>") != std::string::npos);
-}
-
-TEST_CASE("noise that the context states stands in the first section") {
-  json result = stored("example.json");
-  result["context"]["noise"] = {{"floor", 0.0213}};
-  CHECK(page_of(result).find("floor <span data-context=\"noise.floor\" data-value=\"0.0213\">0.0213</span>") !=
-        std::string::npos);
 }
 
 TEST_CASE("several documents stand on one page, with names of their own") {

@@ -151,6 +151,10 @@ TEST_CASE("disturbed repeats are marked by a rule, stay in the figures, and are 
   CHECK(e["samples_per_second"]["median"] == 135);
   CHECK(e["undisturbed"] == json{{"n", 1}, {"samples_per_second", 180.0}, {"efficiency", 0.9}});
   CHECK(e["repeats"][0]["disturbed"] == json::array());
+  CHECK(e["repeats"][0]["machine"].is_null());
+  calm.machine = machine_rates{1e11, 2e10, 1e-7, std::nullopt};
+  CHECK(case_entry(two_workers(), weak(), {calm})["repeats"][0]["machine"] ==
+        json{{"fma", 1e11}, {"copy", 2e10}, {"line_round_trip_seconds", 1e-7}, {"clock_hz", nullptr}});
   CHECK(e["repeats"][1]["disturbed"].size() == 1);
   CHECK(e["warnings"].dump().find("disturbed: 1 of 2 repeats, which stay in the figures") != std::string::npos);
   CHECK(case_entry(two_workers(), weak(), {calm})["undisturbed"].is_null());
@@ -170,6 +174,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   with.measure.target = 0.5;
   case_facts facts = weak();
   facts.model.parameters = facts.model.table_parameters = 1;
+  facts.model.flops_per_sample = 1;
   const json e = case_entry(with, facts, {{f, one, both, one, {}}, {f, one, both, one, {"steal"}}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
