@@ -46,6 +46,8 @@ connected_transport::connected_transport(const registry& plugins, const componen
 // Called by the plugin.
 void connected_transport::all_gather(std::span<const std::uint32_t> members, const rg_blob& mine, rg_blob* parts) {
   constexpr std::uint64_t most = 4096;
+  if (!has_listened_)
+    throw rg::error(RG_E_OPERATION, name_ + ": exchange: expected a call within connect() or later, got one before");
   if (!std::ranges::binary_search(members, world_.rank) || members.back() >= world_.size ||
       std::ranges::adjacent_find(members, std::greater_equal()) != members.end())
     throw rg::error(RG_E_OPERATION, name_ + ": exchange: expected ranks in ascending order, this one among them");
@@ -91,6 +93,7 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   world_.address_count = 1;
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
+  has_listened_ = true;
   const auto* data = static_cast<const std::uint8_t*>(mine.data);
   const auto blobs = exchange_(mine.bytes ? bytes(data, data + mine.bytes) : bytes{}, {});
   std::vector<rg_blob> views;

@@ -92,6 +92,7 @@ private:
   rg_exchange exchange_table_;
   std::vector<bytes> exchanged_; // by the last call of exchange_table_
   transport_host host_;
+  bool has_listened_ = false;
   rg_transport_caps caps_{};
   std::vector<std::uint32_t> peers_;
   std::string address_;

@@ -35,6 +35,7 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
     auto& e = *static_cast<endpoint*>(self);
     return rg::fence(e.host_.c(), [&] {
       const auto* first = static_cast<const std::uint8_t*>(mine->data);
+      require(e.has_listened_, "regatta.exchange/1 is called before connect(), within create() or listen()");
       e.exchanged_ = e.exchange_({members, count}, message(first, first + mine->bytes));
       for (std::size_t k = 0; k < count; ++k) parts[k] = {e.exchanged_[k].data(), e.exchanged_[k].size()};
     });
@@ -102,6 +103,7 @@ std::vector<std::uint8_t> endpoint::listen() {
   if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects no ranks (RG_CAP_NONE)");
   rg_blob blob{};
   check(try_listen(blob), "listen");
+  has_listened_ = true;
   const auto* first = static_cast<const std::uint8_t*>(blob.data);
   require(first != nullptr || blob.bytes == 0, "listen() returns a blob with a size but without data");
   return {first, first + blob.bytes};

@@ -192,6 +192,7 @@ private:
   exchange_function exchange_;
   rg_exchange exchange_table_;
   std::vector<message> exchanged_; // by the last call of exchange_table_
+  bool has_listened_ = false;
   transport_host host_;
   std::string error_;
   parameter_values values_;
