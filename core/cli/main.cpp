@@ -197,7 +197,8 @@ int dispatch(int argc, char** argv) {
       ->check(log_levels);
   add_repeatable(comm_app, "--set", communication.set, "ID.NAME=VALUE",
                  "a parameter of a transport, such as tcp.chunk=4096 (repeatable)");
-  comm_app->add_option("--interface", communication.interface, "network interface that ranks listen on")
+  comm_app
+      ->add_option("--interface", communication.interface, "network interfaces, or IP addresses, that ranks listen on")
       ->capture_default_str();
   comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
   add_shown("--format", communication.format, "FORMAT", format_help);

@@ -78,9 +78,9 @@ void connected_transport::create() {
 }
 
 void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
-                                  std::string address) {
+                                  std::vector<std::string> addresses) {
   peers_ = std::move(peers);
-  address_ = std::move(address);
+  addresses_ = std::move(addresses);
   world_ = rg::make_versioned<rg_world>();
   world_.rank = cluster.rank;
   world_.size = cluster.size;
@@ -88,9 +88,9 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   world_.peers = peers_.data();
   world_.peer_count = static_cast<std::uint32_t>(peers_.size());
   world_.host_of = cluster.host_of;
-  addresses_[0] = address_.c_str();
-  world_.addresses = addresses_.data();
-  world_.address_count = 1;
+  for (const std::string& a : addresses_) address_texts_.push_back(a.c_str());
+  world_.addresses = address_texts_.data();
+  world_.address_count = static_cast<std::uint32_t>(address_texts_.size());
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
   has_listened_ = true;

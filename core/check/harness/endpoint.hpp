@@ -196,10 +196,9 @@ private:
   transport_host host_;
   std::string error_;
   parameter_values values_;
-  const std::string address_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
-  std::array<const char*, 1> addresses_{}; // for world_
+  std::vector<const char*> addresses_; // for world_
   rg_world world_;
   rg_transport functions_;
   void* self_ = nullptr;

@@ -52,7 +52,7 @@ struct subject {
   std::filesystem::path reference;                  // for models: a folder with gradients to compare; empty: none
   std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
   std::uint64_t seed = 1;                           // seed of all random numbers in a test
-  std::string address = "127.0.0.1";                // address on which ranks of a transport listen
+  std::vector<std::string> addresses{"127.0.0.1"};  // of each rank of a transport
   std::uint32_t launcher_ranks = 0; // number of processes of a launcher (mpirun), this one included; 0: no launcher
 };
 
