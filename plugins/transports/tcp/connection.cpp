@@ -299,8 +299,11 @@ std::uint64_t connection::retransmits() {
 }
 
 void connection::complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
-  shared_.finished.push(
-      {.cookie = cookie, .status = status, .vendor_error = status == RG_OK ? 0 : error_, .bytes = bytes});
+  shared_.finished.push({.cookie = cookie,
+                         .status = status,
+                         .vendor_error = status == RG_OK ? 0 : error_,
+                         .bytes = bytes,
+                         .time_ns = shared_.trace.on() ? rg::now_ns() : 0});
 }
 
 void connection::lost_by_errno() {
