@@ -96,6 +96,13 @@ TEST_CASE("the attributes of an executor's own op are tested by a model that has
         std::string::npos);
 }
 
+TEST_CASE("an executor's own op can have lists and texts as attributes, and refuses numbers in their place") {
+  const names all = {"unknown-attribute", "gradient", "instances"};
+  const findings f = check("model/clamped", all);
+  CAPTURE(text_of(f.document));
+  CHECK(f.passed == all);
+}
+
 TEST_CASE("a graph with an attribute that an executor does not know is left to the next one") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"dilated\"\n[cluster]\nworkers = 1\n[train]\nbatch = 2\n"
