@@ -85,6 +85,8 @@ std::vector<test> unconnected_tests();      // transports that connect no ranks
 std::vector<test> model_tests();            // models and executors
 std::vector<test> instance_tests();         // models and executors: several instances, threads
 std::vector<test> refusal_tests();          // executors: unknown ops and attributes
+std::vector<test> gemm_tests();             // executors for devices: matrix products
+std::vector<test> description_tests();      // models: what they say of a step
 std::vector<test> graph_tests();            // models with a graph: refusals of the executor that compiles it
 std::vector<test> executor_tests();         // executors: ops, and what a compiled model says of itself
 std::vector<test> reference_tests();        // models: gradients against subject::reference
