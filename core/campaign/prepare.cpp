@@ -73,9 +73,9 @@ void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_c
                        c.transport.id, c.cluster.hosts));
 }
 
-std::string interface_address(const std::string& name) {
+std::vector<std::string> interface_addresses(const std::string& names) {
   try {
-    return address_of_interface(name);
+    return addresses_of_interfaces(names);
   } catch (const failure& f) {
     throw failure(f.code(), fmt::format("cluster.interface: {}", f.what()));
   }
@@ -100,7 +100,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   run.job.kernels = kernels;
   run.job.files = facts.files;
   findings wrong;
-  wrong.attempt([&] { run.address = run.job.address = interface_address(c.cluster.interface); });
+  wrong.attempt([&] { run.job.addresses = interface_addresses(c.cluster.interface); });
   if (c.cluster.straggler.factor > 1 && c.cluster.straggler.rank >= c.cluster.workers)
     refuse(wrong, fmt::format("cluster.straggler.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
                               c.cluster.straggler.rank));

@@ -17,7 +17,6 @@ namespace regatta {
 struct prepared_run {
   rank_job job;                 // the same for every rank
   std::vector<rank_plan> ranks; // by rank
-  std::string address;          // IP address of cluster.interface, on which ranks and coordinator listen
   bool exchanges_rows = false;  // the strategy exchanges rows of sparse tables, and this transport can carry them
   bool synchronous = true;      // the strategy's RG_PLAN_SYNCHRONOUS
   bool communicates = false;    // true if any two ranks ever exchange a message

@@ -150,7 +150,7 @@ json measure(const comm::plan& p, const comm_options& o, launcher_ranks* launche
     if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
   }
   launch_plan launched;
-  launched.address = p.address;
+  launched.address = p.addresses.front();
   launched.launcher = launcher;
   set_timeout(launched, o.timeout);
   launched.stall.setting = "--timeout";
@@ -192,7 +192,7 @@ int comm_verb(const comm_options& o) {
   p.counts = counts_of(o);
   p.seconds = o.seconds;
   p.spin_ns = static_cast<std::uint64_t>(*spin);
-  p.address = address_of_interface(o.interface);
+  p.addresses = addresses_of_interfaces(o.interface);
 
   // Report errors of the command before any run starts.
   json used = json::array();

@@ -159,9 +159,11 @@ int dispatch(int argc, char** argv) {
   add_repeatable(check_app, "--only", check.only, "PATTERN", "tests whose names match, such as add* (repeatable)");
   add_option(check_app, "--seed", check.seed, "N", "seed of the random numbers of the tests (default: 1)");
   add_option(check_app, "--reference", check.reference, "DIR",
-             "of a model: compare its gradients with DIR/NAME.npy, one file for each tensor");
+             "of a model: compare its gradients with DIR/NAME.npy, which numpy.save() wrote for each tensor: float32 "
+             "or float64, in the tensor's shape");
   add_option(check_app, "--write-reference", check.write_reference, "DIR",
-             "of a model: write inputs, weights and gradients of the batch that --reference uses, and test nothing");
+             "of a model: write inputs, weights and gradients of the batch that --reference uses as .npy files, from "
+             "which another implementation computes its gradients, and test nothing");
   check_app->add_flag("--quick", check.quick, "skip tests that need gigabytes of memory");
   check_app->add_flag("--list", check.list, "list the tests, run none");
   check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
@@ -210,7 +212,8 @@ int dispatch(int argc, char** argv) {
       ->check(log_levels);
   add_repeatable(comm_app, "--set", communication.set, "ID.NAME=VALUE",
                  "a parameter of a transport, such as tcp.chunk=4096 (repeatable)");
-  comm_app->add_option("--interface", communication.interface, "network interface that ranks listen on")
+  comm_app
+      ->add_option("--interface", communication.interface, "network interfaces, or IP addresses, that ranks listen on")
       ->capture_default_str();
   comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
   add_shown("--format", communication.format, "FORMAT", format_help);

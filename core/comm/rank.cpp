@@ -55,7 +55,7 @@ public:
     for (std::uint32_t r = 0; r < p.ranks; ++r)
       if (r != control_.rank()) peers.push_back(r);
     transport_.create();
-    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.address);
+    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.addresses);
   }
   void close() { transport_.close(); }
 

@@ -99,7 +99,7 @@ struct cluster_config {
   std::int64_t workers = 1, servers = 1, threads = 1;
   bool colocate = false;        // server k runs in worker k's process
   bool pin = true;              // bind each rank to its own cores
-  std::string interface = "lo"; // network interface on whose address ranks listen
+  std::string interface = "lo"; // network interfaces on whose addresses ranks listen, separated by commas
   std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; has no effect if ranks share cores
   std::int64_t hosts = 1;       // hosts that strategy and transport are told of; ranks are assigned to them in blocks
   straggler_config straggler;

@@ -198,7 +198,8 @@ std::vector<schema_key> make_schema() {
       POINT(cluster.colocate, "server k runs in worker k's process"),
       POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
       POINT(cluster.pin, "bind each rank to its own cores"),
-      POINT(cluster.interface, "network interface that ranks listen on"),
+      POINT(cluster.interface,
+            "network interfaces that ranks listen on, or their IP addresses, separated by commas: \"eth0,eth1\""),
       KEY("cluster.spin", c.cluster.spin_ns,
           "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
           .range(0, largest_count)

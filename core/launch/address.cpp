@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/address.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <netinet/in.h>
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 
 namespace regatta {
 
@@ -54,6 +56,21 @@ std::string address_of_interface(const std::string& name) {
                 found == addresses.end()
                     ? fmt::format("there is no network interface \"{}\"; there are {}", name, there)
                     : fmt::format("network interface \"{}\" has no address; there are {}", name, there));
+}
+
+std::vector<std::string> addresses_of_interfaces(const std::string& names) {
+  std::vector<std::string> all;
+  std::array<char, sizeof(in6_addr)> bytes{};
+  for (const std::string& part : split(names, ',')) {
+    const std::string name = one_line(part);
+    const bool numeric =
+        ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 || ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+    const std::string address = numeric ? name : address_of_interface(name);
+    if (std::ranges::find(all, address) != all.end())
+      throw failure(exit_code::usage, fmt::format("{} occurs twice in \"{}\"", address, names));
+    all.push_back(address);
+  }
+  return all;
 }
 
 } // namespace regatta

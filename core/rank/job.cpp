@@ -17,7 +17,7 @@ nlohmann::json to_json(const rank_job& job) {
   return {{"config", to_json(job.config)}, {"workers", job.layout.workers},
           {"servers", job.layout.servers}, {"server_rank", job.layout.server_rank},
           {"host_of", job.layout.host_of}, {"files", job.files},
-          {"address", job.address},        {"batch", job.batch},
+          {"addresses", job.addresses},    {"batch", job.batch},
           {"warmup", job.warmup},          {"steps", job.steps},
           {"period", job.period},          {"kernels", job.kernels},
           {"spin_ns", job.spin_ns},        {"tune", job.tune},
@@ -32,7 +32,7 @@ rank_job job_from_json(const nlohmann::json& j) {
   j.at("server_rank").get_to(job.layout.server_rank);
   j.at("host_of").get_to(job.layout.host_of);
   j.at("files").get_to(job.files);
-  j.at("address").get_to(job.address);
+  j.at("addresses").get_to(job.addresses);
   j.at("batch").get_to(job.batch);
   j.at("warmup").get_to(job.warmup);
   j.at("steps").get_to(job.steps);

@@ -18,7 +18,7 @@ struct rank_job {
   case_config config;
   cluster_layout layout;
   std::vector<std::string> files;      // paths of the plugins that the case needs
-  std::string address;                 // of this rank, for the transport to listen on
+  std::vector<std::string> addresses;  // IP addresses of cluster.interface; the coordinator listens on the first one
   std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
   std::uint64_t period = 1;            // the number of steps is a multiple of it

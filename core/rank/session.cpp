@@ -178,7 +178,7 @@ void session::connect() {
   const rg_cluster all = job.layout.view(UINT32_MAX);
   transport_.connect(cluster, plan_.lanes + (step_numbers_ ? 1 : 0),
                      peers_of(strategy_component_.strategy, strategy_values_.data(), all, rank, step_numbers_ > 0),
-                     job.address);
+                     job.addresses);
 }
 
 void session::require_no_damage(const std::string& when) {

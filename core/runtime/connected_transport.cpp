@@ -46,6 +46,8 @@ connected_transport::connected_transport(const registry& plugins, const componen
 // Called by the plugin.
 void connected_transport::all_gather(std::span<const std::uint32_t> members, const rg_blob& mine, rg_blob* parts) {
   constexpr std::uint64_t most = 4096;
+  if (!has_listened_)
+    throw rg::error(RG_E_OPERATION, name_ + ": exchange: expected a call within connect() or later, got one before");
   if (!std::ranges::binary_search(members, world_.rank) || members.back() >= world_.size ||
       std::ranges::adjacent_find(members, std::greater_equal()) != members.end())
     throw rg::error(RG_E_OPERATION, name_ + ": exchange: expected ranks in ascending order, this one among them");
@@ -76,9 +78,9 @@ void connected_transport::create() {
 }
 
 void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
-                                  std::string address) {
+                                  std::vector<std::string> addresses) {
   peers_ = std::move(peers);
-  address_ = std::move(address);
+  addresses_ = std::move(addresses);
   world_ = rg::make_versioned<rg_world>();
   world_.rank = cluster.rank;
   world_.size = cluster.size;
@@ -86,11 +88,12 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   world_.peers = peers_.data();
   world_.peer_count = static_cast<std::uint32_t>(peers_.size());
   world_.host_of = cluster.host_of;
-  addresses_[0] = address_.c_str();
-  world_.addresses = addresses_.data();
-  world_.address_count = 1;
+  for (const std::string& a : addresses_) address_texts_.push_back(a.c_str());
+  world_.addresses = address_texts_.data();
+  world_.address_count = static_cast<std::uint32_t>(address_texts_.size());
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
+  has_listened_ = true;
   const auto* data = static_cast<const std::uint8_t*>(mine.data);
   const auto blobs = exchange_(mine.bytes ? bytes(data, data + mine.bytes) : bytes{}, {});
   std::vector<rg_blob> views;

@@ -55,9 +55,10 @@ public:
 
   // Creates the instance and reads its capabilities. Throws failure (plugin) if they are invalid.
   void create();
-  // Listens at `address`, exchanges the ranks' blobs, and connects to `peers` (ascending, without this rank).
-  // Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
-  void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers, std::string address);
+  // Listens at `addresses`, at least one, exchanges the ranks' blobs, and connects to `peers` (ascending, without this
+  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
+  void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
+               std::vector<std::string> addresses);
   // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
   // after 10 s.
   void close();
@@ -91,11 +92,12 @@ private:
   exchange_function exchange_;
   rg_exchange exchange_table_;
   std::vector<bytes> exchanged_; // by the last call of exchange_table_
+  bool has_listened_ = false;
   transport_host host_;
   rg_transport_caps caps_{};
   std::vector<std::uint32_t> peers_;
-  std::string address_;
-  std::array<const char*, 1> addresses_{}; // for world_
+  std::vector<std::string> addresses_;
+  std::vector<const char*> address_texts_; // of addresses_, for world_
   rg_world world_{};
   std::atomic<void*> self_{nullptr}; // atomic: other threads call wake()
 };

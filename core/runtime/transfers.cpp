@@ -187,7 +187,8 @@ void transfers::begin_trace(operation* o) {
 void transfers::end_trace(const operation& o) const {
   trace_event e = o.traced;
   if (!trace_->on()) return;
-  e.end = now();
+  const std::uint64_t time = now();
+  if (e.end < e.begin || e.end > time) e.end = time; // 0: the transport did not say when it ended
   e.origin = event_origin::messages;
   e.number = o.receive ? o.bytes : bytes_of(o.target);
   e.peer = o.transfer.peer;
@@ -412,10 +413,12 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     if (o->wire && o->how == path::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
     if (o->fence) o->stage->wait_for(o->fence);
-    if (o->receive && o->how == path::scratch && completions[i].status == RG_OK)
+    if (o->receive && o->how == path::scratch && completions[i].status == RG_OK) {
       o->arrived = true;
-    else
-      end(o, completions[i].status, 0, completions[i].vendor_error);
+      continue;
+    }
+    o->traced.end = virtual_ ? 0 : completions[i].time_ns;
+    end(o, completions[i].status, 0, completions[i].vendor_error);
   }
   complete_local();
   if (count) post_waiting();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "virtual_network.hpp"
 
+#include "memory/conversion.hpp"
 #include "memory/regions.hpp"
 
 #include <algorithm>
@@ -208,6 +209,7 @@ rg_status virtual_network::collective(rank& r, const rg_collective& c) {
   std::sort(g.joined.begin(), g.joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::uint64_t bytes = 0;
   for (const auto& [who, what] : g.joined) bytes = std::max({bytes, bytes_of(what.source), bytes_of(what.target)});
+  if (c.wire) bytes /= sizeof(float) / sizeof(std::uint16_t);
   const std::uint64_t n = members.size(), halves = c.kind == RG_OP_ALL_REDUCE ? 2 : 1;
   const auto took =
       halves * (n - 1) *
@@ -225,6 +227,13 @@ rg_status virtual_network::collective(rank& r, const rg_collective& c) {
 namespace {
 
 using bytes_of_member = std::vector<std::byte>;
+
+void round(std::uint32_t wire, std::span<float> values) {
+  if (wire) conversion::round(wire == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16, values);
+}
+void round(std::uint32_t wire, bytes_of_member& elements) {
+  if (wire) round(wire, {reinterpret_cast<float*>(elements.data()), elements.size() / sizeof(float)});
+}
 
 // Summands are added in ascending order of rank. `sources`: all members' elements.
 std::vector<float> reduced(const std::vector<bytes_of_member>& sources, std::uint32_t reduction, std::uint64_t count) {
@@ -248,6 +257,7 @@ void virtual_network::write_results(const pending_collective& g) {
   for (const auto& [who, what] : g.joined) {
     const auto* first = static_cast<const std::byte*>(what.source_address);
     sources.emplace_back(first, first + (first ? bytes_of(what.source) : 0));
+    round(what.wire, sources.back());
   }
   const std::uint64_t n = g.joined.size();
   for (std::uint64_t m = 0; m < n; ++m) {
@@ -263,7 +273,8 @@ void virtual_network::write_results(const pending_collective& g) {
     case RG_OP_ALL_REDUCE:
     case RG_OP_REDUCE:
     case RG_OP_REDUCE_SCATTER: {
-      const std::vector<float> all = reduced(sources, c.reduction, c.source.count);
+      std::vector<float> all = reduced(sources, c.reduction, c.source.count);
+      round(c.wire, all);
       const bool cut = c.kind == RG_OP_REDUCE_SCATTER;
       const rg::chunk own = cut ? rg::chunk_of(c.source.count, c.counts, m, n) : rg::chunk{0, c.source.count};
       if (cut && to == static_cast<const std::byte*>(c.source_address) + own.first * element) // else undefined
@@ -321,7 +332,8 @@ rg_transport virtual_network::make_functions(bool collectives) {
       return RG_OK;
     };
     c.offers = [](void*, std::uint32_t kind, std::uint32_t, std::uint32_t type, std::uint32_t wire) -> std::uint32_t {
-      return wire == 0 && (!rg::reduces(kind) || type == RG_F32);
+      return (!rg::reduces(kind) || type == RG_F32) &&
+             (!wire || (type == RG_F32 && (wire == RG_BF16 || wire == RG_F16)));
     };
     c.begin = &virtual_network::begin;
     return c;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 namespace reference {
@@ -80,17 +81,22 @@ bool interpreter::forward_sequence(std::size_t k, const batch& b, bool training)
         for (std::size_t i = 0; i < queries; ++i) {
           const std::size_t row = (h * queries + i) * keys;
           double* probability = saved.data() + s * heads * queries * keys + row;
-          double sum = 0;
+          const auto ignores = [&](std::size_t j) {
+            return words[s * keys + j] == 0 || (n.attr("causal") != 0 && j > i);
+          };
+          double sum = 0, largest = -std::numeric_limits<double>::infinity(); // exp() overflows from 710 on
           for (std::size_t j = 0; j < keys; ++j) {
             probability[all + j] = p == 0 || !training                                                    ? 1
                                    : keeps(b, s, row + j, p, static_cast<std::uint32_t>(n.attr("layer"))) ? 1 / (1 - p)
                                                                                                           : 0;
-            if (words[s * keys + j] == 0 || (n.attr("causal") != 0 && j > i)) continue;
+            if (ignores(j)) continue;
             double product = 0;
             for (std::size_t f = h * each; f < (h + 1) * each; ++f)
               product += x[(s * queries + i) * width + f] * key[(s * keys + j) * width + f];
-            sum += probability[j] = std::exp(product / std::sqrt(static_cast<double>(each)));
+            largest = std::max(largest, probability[j] = product / std::sqrt(static_cast<double>(each)));
           }
+          for (std::size_t j = 0; j < keys; ++j)
+            if (!ignores(j)) sum += probability[j] = std::exp(probability[j] - largest);
           for (std::size_t j = 0; j < keys && sum > 0; ++j) {
             probability[j] /= sum;
             for (std::size_t f = h * each; f < (h + 1) * each; ++f)

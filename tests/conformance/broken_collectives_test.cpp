@@ -15,6 +15,12 @@ TEST_CASE("broken collectives") {
   const findings sound = check("transport/sends_all", all); // the base of the broken ones
   CAPTURE(sound.document);
   CHECK(sound.passed == all);
+  const findings rounded = check("transport/sends_rounded", {"all-reduce", "wire-types", "refused-collectives"});
+  CAPTURE(rounded.document);
+  CHECK(rounded.passed.size() == 3);
+  finds("transport/wire_truncates", {"all-reduce", "wire-types"}, {"broadcast"});
+  finds("transport/wire_differs", {"all-reduce", "wire-types"}, {"broadcast"});
+  finds("transport/wire_sends_all", {"wire-types"}, {"all-reduce"});
   finds("transport/scatters_evenly", {"reduce-scatter"}, {"all-gather"});
   finds("transport/gathers_lines", {"all-gather"}, {"reduce-scatter"});
   finds("transport/broadcasts_from_first", {"broadcast"}, {"killed-member"});

@@ -78,7 +78,10 @@ TEST_CASE("each executor of the catalogue with one mistake is found, and the sou
                                         {"executor/starts_threads", {"threads"}, {"dense"}},
                                         {"executor/ignores_strides", {"longer-structs"}, {"dense"}},
                                         {"executor/computes_bf16_in_fp32", {"bf16"}, {"dense"}},
-                                        {"executor/omits_no_op", {"unknown-op"}, {"dense"}}};
+                                        {"executor/omits_no_op", {"unknown-op"}, {"dense"}},
+                                        {"executor/attention_overflows", {"attention"}, {"dense"}},
+                                        {"executor/backward_late", {"backward"}, {"dense"}},
+                                        {"executor/never_trains", {"gradient"}, {"backward"}}};
   names all;
   for (const defect& d : mistakes) all = all_of(all, d.broken);
   const findings f = check("executor/runs_the_reference", all, {"bf16"});
@@ -88,12 +91,47 @@ TEST_CASE("each executor of the catalogue with one mistake is found, and the sou
   finds_all(mistakes);
 }
 
+TEST_CASE("operations of a step that are off are found") {
+  finds("executor/counts_multiply_adds", {"flops"}, {"dense"});
+  finds("executor/counts_the_batch", {"flops"}, {"dense"});
+  const findings unknown = check("executor/runs_the_reference", {"flops"}, {"flops"});
+  CHECK(unknown.skipped == names{"flops"});
+}
+
+TEST_CASE("a step that never reports its backward pass is remarked") {
+  const findings f = check("executor/never_backward", {"backward"});
+  CAPTURE(text_of(f.document));
+  CHECK(f.passed == names{"backward"});
+  CHECK(text_of(f.document).find("step() never calls rg_hooks.backward()") != std::string::npos);
+  const findings sound = check("executor/runs_the_reference", {"backward"});
+  CHECK(text_of(sound.document).find("step() never calls") == std::string::npos);
+}
+
+TEST_CASE("an input that has no tokens is found") {
+  finds("model/selecting", {"tokens"}, {"repeat"});
+}
+
+TEST_CASE("matrix products of a device that ignore beta are found") {
+  const findings sound = check("executor/multiplies", {"gemm"});
+  CAPTURE(text_of(sound.document));
+  CHECK(sound.passed == names{"gemm"});
+  finds("executor/ignores_beta", {"gemm"}, {});
+  CHECK(check("executor/runs_the_reference", {"gemm"}, {"gemm"}).skipped == names{"gemm"});
+}
+
 TEST_CASE("the attributes of an executor's own op are tested by a model that has it") {
   const findings f = check("model/bent", {"unknown-attribute", "instances"});
   CAPTURE(text_of(f.document));
   CHECK(f.failed == names{"unknown-attribute"});
   CHECK(text_of(f.document).find("the unknown attribute regatta_check_attribute of op regatta_test.bend") !=
         std::string::npos);
+}
+
+TEST_CASE("an executor's own op can have lists and texts as attributes, and refuses numbers in their place") {
+  const names all = {"unknown-attribute", "gradient", "instances"};
+  const findings f = check("model/clamped", all);
+  CAPTURE(text_of(f.document));
+  CHECK(f.passed == all);
 }
 
 TEST_CASE("a graph with an attribute that an executor does not know is left to the next one") {

@@ -150,6 +150,8 @@ TEST_CASE("gradients are compared with those in files") {
        {"inputs/x.npy", "weights/weight.npy", "gradients/weight.npy", "gradients/bias.npy", "loss.npy"})
     CHECK(fs::exists(s.path / "right" / file));
   CHECK(compare("sound_regression").code == 0);
+  const outcome help = program(s, "check --help");
+  CHECK(help.out.find("DIR/NAME.npy, which numpy.save() wrote for each tensor") != std::string::npos);
   const outcome wrong = compare("five_percent_in_bias");
   CHECK(wrong.code == 1);
   CHECK(wrong.out.find("the gradient of bias differs from the reference by ") != std::string::npos);

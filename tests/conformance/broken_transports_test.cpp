@@ -123,6 +123,7 @@ TEST_CASE("broken beginnings and ends of transports") {
       {"transport/never_misses_anybody", {"secret", "proofs", "blobs", "absent-rank"}, {"alignment"}},
       {"transport/dies_unconnected", {"destroy"}, {"alignment"}},
       {"transport/nobody_and_anybody", {"alone", "no-peers"}, {}},
+      {"transport/exchanges_early", {"sizes"}, {}},
   });
 }
 

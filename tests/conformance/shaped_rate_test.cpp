@@ -113,7 +113,7 @@ double rate_of(const subject& which, const limited_link* link) {
     try {
       if (link) (me == 0 ? link->from : link->to).enter();
       subject here = which;
-      if (link) here.address = me == 0 ? "10.77.0.1" : "10.77.0.2";
+      if (link) here.addresses = {me == 0 ? "10.77.0.1" : "10.77.0.2"};
       endpoint e(here, me, 2, 1);
       blobs[me] = e.listen();
       pthread_barrier_wait(&both);

@@ -95,6 +95,33 @@ TEST_CASE("transport mpi trains as shm does") {
   }
 }
 
+TEST_CASE("MPI's own all-reduce has the wire types bf16 and fp16") {
+  if (!has_mpi()) {
+    MESSAGE("skipped: built without MPI");
+    return;
+  }
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o = under_mpirun(s, 3,
+                                 "--out r --set strategy.plugin=allreduce --set transport.plugin=mpi "
+                                 "--set strategy.allreduce.algorithm=native --set cluster.workers=3 "
+                                 "--set optimizer.plugin=sgd --sweep strategy.allreduce.wire=fp32,bf16,fp16");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = parsed(o.out).at("results");
+  REQUIRE(r.size() == 3);
+  const auto sent = [](const json& entry) { return entry.at("bytes").at("sent_per_step").at("worker").get<double>(); };
+  for (std::size_t i = 1; i < r.size(); ++i) {
+    CAPTURE(r.at(i).at("case"));
+    CHECK(r.at(i).at("replicas_identical") == true);
+    const std::vector<double> rounded = curve(r.at(i)), whole = curve(r.at(0));
+    REQUIRE(rounded.size() == whole.size());
+    for (std::size_t k = 0; k < whole.size(); ++k) CHECK(rounded[k] == doctest::Approx(whole[k]).epsilon(1e-2));
+    CHECK(rounded != whole);
+    CHECK(sent(r.at(i)) < 0.6 * sent(r.at(0)));
+  }
+}
+
 TEST_CASE("sharded updates train alike over every transport") {
   if (!has_mpi()) {
     MESSAGE("skipped: built without MPI");

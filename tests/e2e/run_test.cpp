@@ -124,6 +124,13 @@ TEST_CASE("a run has the counters of the transport's own, by rank, of the timed 
     CAPTURE(rank);
     CHECK(rank.at("system_calls").get<double>() >= 20); // each step sends at least one message
     CHECK(rank.at("retransmits").get<double>() >= 0);
+    CHECK_FALSE(rank.contains("rail_0_bytes"));
+  }
+  const json rails = counters("tcp --set cluster.interface=127.0.0.1,127.0.0.2");
+  for (const json& rank : rails) {
+    CAPTURE(rank);
+    CHECK(rank.at("rail_0_bytes").get<double>() > 0);
+    CHECK(rank.at("rail_1_bytes").get<double>() > 0);
   }
   // The ring of two ranks sends the same messages in every step, and a record for each, whatever the warm-up sent.
   const json eager = counters("shm --set transport.eager=1MiB --set transport.ring=8MiB");

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Exactly as long as the receives: a byte too many is a report of AddressSanitizer.
   std::vector<std::vector<std::byte>> buffers;
   try {
-    tcp::connection c(shared, 1, 0, tcp::descriptor(ends[0]));
+    tcp::connection c(shared, {1, 0, 0, tcp::descriptor(ends[0])});
     try {
       for (std::uint64_t cookie = 0; !in.empty() && cookie < 64; ++cookie) {
         const auto action = in.number<std::uint8_t>();

@@ -304,7 +304,23 @@ TEST_CASE("allreduce takes the transport's own where there is one") {
     const auto r = simulate(plugins(), s);
     equals_serial(s, r);
     for (const auto& c : r.counted) CHECK(c.messages_sent == 0);
+    for (const char* algorithm : {"native", "auto"})
+      for (const char* wire : {"bf16", "fp16"}) {
+        s.parameters = {{"algorithm", algorithm}, {"bucket", 256}, {"wire", wire}};
+        const auto rounded = simulate(plugins(), s);
+        replicas_identical(rounded);
+        CHECK(rounded.weights != r.weights);
+        // As for messages of two bytes an element.
+        const auto expected = train_serially(s);
+        for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(rounded.weights[0][i] - expected[i]) < 2e-3);
+        for (const auto& c : rounded.counted) CHECK(c.messages_sent == 0);
+      }
   }
+  simulation_setup s;
+  s.strategy = "allreduce";
+  s.parameters = {{"algorithm", "native"}, {"wire", "bf16"}};
+  s.workers = 2;
+  CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("that has this wire type"), std::exception);
 }
 
 TEST_CASE("sync_ps equals the serial run, whatever the ranks and the network") {

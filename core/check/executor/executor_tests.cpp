@@ -102,11 +102,16 @@ void expect_attributes_refused(const compiler& c, const rg_graph& graph, std::si
   for (std::size_t i = 0; i + 1 < more.attributes[k].size(); ++i) {
     const rg_attr& own = more.attributes[k][i];
     const double two[] = {1, 2};
-    changed_graph listed(graph), written(graph);
+    changed_graph listed(graph), written(graph), plain(graph);
     listed.attributes[k][i].numbers = two;
     listed.attributes[k][i].count = 2;
     if (!own.numbers)
       expect_refused(c, listed.get(), fmt::format("a list as attribute {} of op {}", own.name, op), own.name);
+    plain.attributes[k][i].numbers = nullptr;
+    plain.attributes[k][i].text = nullptr;
+    plain.attributes[k][i].count = 0;
+    if (own.numbers || own.text)
+      expect_refused(c, plain.get(), fmt::format("a number as attribute {} of op {}", own.name, op), own.name);
     written.attributes[k][i].text = "regatta_check";
     if (!own.text)
       expect_refused(c, written.get(), fmt::format("a text as attribute {} of op {}", own.name, op), own.name);

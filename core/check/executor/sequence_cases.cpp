@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/executor/op_cases.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <regatta/layers_sequence.hpp>
 
@@ -52,6 +54,14 @@ std::vector<op_case> embeddings() {
   return all;
 }
 
+// A dense layer whose outputs are near `mean`.
+value around(value x, const std::string& name, double mean) {
+  rg::network& net = x.net();
+  const std::int64_t features = x.dims().back();
+  const auto weight = net.weight(name + ".weight", {features, features}, {.init = RG_INIT_NORMAL, .b = 0.1});
+  return rg::dense(x, name, {weight, net.weight(name + ".bias", {features}, {.a = mean})});
+}
+
 std::vector<op_case> attentions() {
   std::vector<op_case> all;
   const auto attend = [](const rg::attention_options& o) {
@@ -66,6 +76,13 @@ std::vector<op_case> attentions() {
         all.push_back(predicted(fmt::format("{} positions of {} features, {} heads{}, p {}", length, features, heads,
                                             causal ? ", causal" : "", p),
                                 length, features, attend({.heads = heads, .causal = causal, .dropout = p})));
+  // exp() of these overflows in fp64, or is 0: a softmax that does not subtract the largest is not finite, or 0.
+  for (const double mean : {20.0, -20.0})
+    all.push_back(
+        predicted(fmt::format("logits around {:.0f}", mean * 20 * 6 / std::sqrt(6.0)), 7, 6, [=](value x, value words) {
+          return rg::attend(around(x, "query", 20), around(x, "key", mean), rg::dense(x, "value", x.dims()[1]), words,
+                            "tested", {.heads = 1});
+        }));
   all.push_back({"7 queries, 5 keys", [](network& net) {
                    const value tokens = net.indices("tokens", {7}, vocabulary),
                                other = net.indices("other", {5}, vocabulary),

@@ -27,14 +27,15 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
               if (id == RG_EXT_EXCHANGE && exchange_) return &exchange_table_;
               return id == RG_EXT_AUTHENTICATE ? &authenticator_.table() : nullptr;
             }),
-      values_(*which.tested, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
-      host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
+      values_(*which.tested, which.parameters), rank_(rank), ranks_(ranks), lanes_(lanes), host_of_(ranks),
+      world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
   exchange_table_.context = this;
   exchange_table_.all_gather = [](void* self, const std::uint32_t* members, std::uint32_t count, const rg_blob* mine,
                                   rg_blob* parts) -> rg_status {
     auto& e = *static_cast<endpoint*>(self);
     return rg::fence(e.host_.c(), [&] {
       const auto* first = static_cast<const std::uint8_t*>(mine->data);
+      require(e.has_listened_, "regatta.exchange/1 is called before connect(), within create() or listen()");
       e.exchanged_ = e.exchange_({members, count}, message(first, first + mine->bytes));
       for (std::size_t k = 0; k < count; ++k) parts[k] = {e.exchanged_[k].data(), e.exchanged_[k].size()};
     });
@@ -51,9 +52,9 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   world_.peers = peers_.data();
   world_.peer_count = ranks - 1;
   world_.host_of = host_of_.data();
-  addresses_[0] = address_.c_str();
+  for (const std::string& a : which.addresses) addresses_.push_back(a.c_str());
   world_.addresses = addresses_.data();
-  world_.address_count = 1;
+  world_.address_count = static_cast<std::uint32_t>(addresses_.size());
   regions_ = extension<rg_regions>(RG_EXT_REGIONS);
 }
 
@@ -102,6 +103,7 @@ std::vector<std::uint8_t> endpoint::listen() {
   if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects no ranks (RG_CAP_NONE)");
   rg_blob blob{};
   check(try_listen(blob), "listen");
+  has_listened_ = true;
   const auto* first = static_cast<const std::uint8_t*>(blob.data);
   require(first != nullptr || blob.bytes == 0, "listen() returns a blob with a size but without data");
   return {first, first + blob.bytes};

@@ -192,13 +192,13 @@ private:
   exchange_function exchange_;
   rg_exchange exchange_table_;
   std::vector<message> exchanged_; // by the last call of exchange_table_
+  bool has_listened_ = false;
   transport_host host_;
   std::string error_;
   parameter_values values_;
-  const std::string address_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
-  std::array<const char*, 1> addresses_{}; // for world_
+  std::vector<const char*> addresses_; // for world_
   rg_world world_;
   rg_transport functions_;
   void* self_ = nullptr;

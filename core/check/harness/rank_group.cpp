@@ -78,8 +78,9 @@ public:
   std::vector<endpoint::message> all_gather(std::uint32_t me, exchanges& mine, std::span<const std::uint32_t> members,
                                             const endpoint::message& part) {
     rank_state& own = ranks_state_[me];
-    require(std::ranges::find(members, me) != members.end() && members.back() < ranks_,
-            "regatta.exchange/1: the members are not ranks of the run with this one among them");
+    require(std::ranges::binary_search(members, me) && members.back() < ranks_ &&
+                std::ranges::adjacent_find(members, std::greater_equal()) == members.end(),
+            "regatta.exchange/1: the members are not ranks of the run in ascending order, with this one among them");
     require(part.size() <= sizeof own.part, "regatta.exchange/1: a part has more than 4096 bytes");
     for (const std::uint32_t r : mine.last)
       wait_until([&] { return r == me || ranks_state_[r].has_read[me] == own.parts; });

@@ -29,8 +29,12 @@ std::vector<test> tests_of(const subject& s) {
     if (c.kind == kind::executor) append(all, refusal_tests());
     append(all, model_tests());
     append(all, instance_tests());
+    append(all, description_tests());
     if (c.is_graph) append(all, graph_tests());
-    if (c.kind == kind::executor) append(all, executor_tests());
+    if (c.kind == kind::executor) {
+      append(all, executor_tests());
+      append(all, gemm_tests());
+    }
     if (!s.reference.empty()) append(all, reference_tests());
     break;
   case kind::transport: {

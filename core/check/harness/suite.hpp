@@ -52,7 +52,7 @@ struct subject {
   std::filesystem::path reference;                  // for models: a folder with gradients to compare; empty: none
   std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
   std::uint64_t seed = 1;                           // seed of all random numbers in a test
-  std::string address = "127.0.0.1";                // address on which ranks of a transport listen
+  std::vector<std::string> addresses{"127.0.0.1"};  // of each rank of a transport
   std::uint32_t launcher_ranks = 0; // number of processes of a launcher (mpirun), this one included; 0: no launcher
 };
 
@@ -85,6 +85,8 @@ std::vector<test> unconnected_tests();      // transports that connect no ranks
 std::vector<test> model_tests();            // models and executors
 std::vector<test> instance_tests();         // models and executors: several instances, threads
 std::vector<test> refusal_tests();          // executors: unknown ops and attributes
+std::vector<test> gemm_tests();             // executors for devices: matrix products
+std::vector<test> description_tests();      // models: what they say of a step
 std::vector<test> graph_tests();            // models with a graph: refusals of the executor that compiles it
 std::vector<test> executor_tests();         // executors: ops, and what a compiled model says of itself
 std::vector<test> reference_tests();        // models: gradients against subject::reference

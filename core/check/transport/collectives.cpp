@@ -2,64 +2,23 @@
 //
 // Tests of the extensions for regions and collectives, for transports that have them.
 #include "check/harness/rank_group.hpp"
+#include "check/transport/collective_exercise.hpp"
 
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <csignal>
-#include <cstring>
-#include <limits>
 #include <numeric>
 #include <random>
-#include <type_traits>
 
 #include <fmt/format.h>
-#include <regatta/collectives.hpp>
 #include <unistd.h>
 
-#include <regatta/ext/collectives.h>
 #include <regatta/ext/regions.h>
 
 namespace regatta::conformance {
 namespace {
 
-struct collective_kind {
-  const char* name;
-  std::uint32_t kind; // RG_OP_ALL_REDUCE, ...
-};
-constexpr collective_kind kinds[] = {{"all-reduce", RG_OP_ALL_REDUCE}, {"reduce-scatter", RG_OP_REDUCE_SCATTER},
-                                     {"all-gather", RG_OP_ALL_GATHER}, {"broadcast", RG_OP_BROADCAST},
-                                     {"reduce", RG_OP_REDUCE},         {"gather", RG_OP_GATHER},
-                                     {"scatter", RG_OP_SCATTER},       {"all-to-all", RG_OP_ALL_TO_ALL},
-                                     {"barrier", RG_OP_BARRIER}};
-
-// Whether the chunks of all members are in the source, or in the target, while the other buffer has this rank's chunk.
-bool cuts_source(std::uint32_t kind) {
-  return kind == RG_OP_REDUCE_SCATTER || kind == RG_OP_SCATTER;
-}
-bool cuts_target(std::uint32_t kind) {
-  return kind == RG_OP_ALL_GATHER || kind == RG_OP_GATHER;
-}
-
-// A collective as a transport may offer it.
-struct offer {
-  collective_kind of;
-  std::uint32_t type = RG_F32, reduction = 0;
-};
-// The combinations that the suite tests, with those of RG_F32 and RG_SUM first.
-std::vector<offer> all_offers() {
-  std::vector<offer> all;
-  for (const collective_kind& k : kinds)
-    if (!rg::reduces(k.kind))
-      for (const std::uint32_t type : {RG_F32, RG_U8}) all.push_back({k, type});
-    else
-      for (const std::uint32_t reduction : {RG_SUM, RG_AVERAGE, RG_MAX})
-        for (const std::uint32_t type : {RG_F32, RG_F64, RG_I32, RG_I64}) all.push_back({k, type, reduction});
-  return all;
-}
 std::vector<offer> offers_of(const subject& which) {
   endpoint e(which, 0, 1, 1);
   const auto* table = e.extension<rg_collectives>(RG_EXT_COLLECTIVES);
@@ -67,7 +26,7 @@ std::vector<offer> offers_of(const subject& which) {
   const rg_collectives c = rg::copy_versioned(*table);
   std::vector<offer> offered;
   for (const offer& o : all_offers())
-    if (c.offers(e.self(), o.of.kind, o.reduction, o.type, 0)) offered.push_back(o);
+    if (c.offers(e.self(), o.of.kind, o.reduction, o.type, o.wire ? o.wire->type : 0)) offered.push_back(o);
   if (offered.empty()) throw skipped("it offers no collective");
   return offered;
 }
@@ -93,236 +52,6 @@ std::vector<std::uint32_t> first_ranks(std::uint32_t count) {
   return all;
 }
 
-// ------------------------------------------------------------------------------------------------- one collective ---
-
-template <class T> std::vector<T> numbers_of(const std::byte* from, std::uint64_t count) {
-  std::vector<T> all(count);
-  if (count > 0) std::memcpy(all.data(), from, count * sizeof(T));
-  return all;
-}
-
-// A collective of a group with this rank in it. Every member r has elements W(r), as many as the buffer that all chunks
-// are in; its source is W(r) or its chunk of that.
-struct exercise {
-  offer what;
-  std::uint64_t count; // of the buffer with all chunks; in an all-to-all of source and target
-  std::uint32_t root = 0;
-  bool in_place = true;
-  bool has_counts = false;   // chunks of the test's own lengths
-  bool in_rank_order = true; // RG_CAP_ASCENDING_SUMS
-
-  // Set by lay_out().
-  std::vector<std::uint64_t> counts{}, target_counts{};
-  rg_collective call{};
-  std::uint64_t source_at = 0, target_at = 0, end = 0, cookie = 0; // bytes in the memory
-
-  std::uint64_t element() const { return rg::size_of(what.type); }
-  bool is_root(std::uint32_t index) const { return !rg::has_root(what.of.kind) || root == index; }
-  bool uses_source(std::uint32_t index) const {
-    const bool from_root = what.of.kind == RG_OP_BROADCAST || what.of.kind == RG_OP_SCATTER;
-    return what.of.kind != RG_OP_BARRIER && (!from_root || is_root(index));
-  }
-  bool uses_target(std::uint32_t index) const {
-    const bool to_root = what.of.kind == RG_OP_REDUCE || what.of.kind == RG_OP_GATHER;
-    return what.of.kind != RG_OP_BARRIER && (!to_root || is_root(index));
-  }
-
-  // Chunk `k` of the buffer with all chunks; in an all-to-all, of member `of`'s source.
-  rg::chunk chunk(std::uint32_t k, std::uint32_t members, std::uint32_t of = 0) const {
-    if (what.of.kind != RG_OP_ALL_TO_ALL) return rg::chunk_of(count, has_counts ? counts.data() : nullptr, k, members);
-    if (!has_counts) return rg::equal_chunk(count, k, members);
-    rg::chunk c{0, 0};
-    for (std::uint32_t i = 0; i <= k; ++i) c = {c.end(), length(of + i, members)};
-    return c;
-  }
-  // Uneven lengths that add up to `count` for any `members` successive indices.
-  std::uint64_t length(std::uint32_t i, std::uint32_t members) const {
-    i %= members;
-    const std::uint64_t third = count / 3;
-    return members == 1 ? count : i == 0 ? third : i == 1 ? count - third : 0;
-  }
-
-  // Chooses the offsets of the buffers from `at` on, with gaps. Returns the end.
-  std::uint64_t lay_out(std::uint64_t at, std::uint32_t index, std::uint32_t members) {
-    constexpr std::uint64_t gap = 68; // lets buffers start anywhere in a cache line
-    const std::uint32_t kind = what.of.kind;
-    if (kind == RG_OP_ALL_TO_ALL) count = count / members * members;
-    if (has_counts)
-      for (std::uint32_t k = 0; k < members; ++k) {
-        counts.push_back(length(kind == RG_OP_ALL_TO_ALL ? index + k : k, members));
-        target_counts.push_back(length(k + index, members));
-      }
-    const rg::chunk own = chunk(index, members, index);
-    const std::uint64_t source = !uses_source(index) ? 0 : cuts_target(kind) ? own.count : count;
-    const std::uint64_t target = !uses_target(index) ? 0 : cuts_source(kind) ? own.count : count;
-    source_at = target_at = at + gap;
-    if (in_place && cuts_target(kind) && uses_target(index)) source_at += own.first * element();
-    if (in_place && cuts_source(kind) && uses_source(index)) target_at += own.first * element();
-    const auto behind = [&](std::uint64_t from, std::uint64_t elements) { return from + elements * element(); };
-    if (!in_place) target_at = (behind(source_at, source) + 7) / 8 * 8 + gap;
-    end = std::max(behind(source_at, source), behind(target_at, target));
-    call = rg::make_versioned<rg_collective>();
-    call.kind = kind;
-    call.root = root;
-    call.reduction = what.reduction;
-    call.source = {0, source || uses_source(index) ? what.type : 0, source_at, source};
-    call.target = {0, target || uses_target(index) ? what.type : 0, target_at, target};
-    call.counts = has_counts ? counts.data() : nullptr;
-    call.target_counts = has_counts && kind == RG_OP_ALL_TO_ALL ? target_counts.data() : nullptr;
-    return (end + 7) / 8 * 8 + gap;
-  }
-
-  void write_source(std::byte* to, std::uint32_t index, std::uint32_t members, std::uint32_t rank) const {
-    if (!uses_source(index)) return;
-    const std::vector<std::byte> all = elements_of(rank);
-    const std::uint64_t first = cuts_target(what.of.kind) ? chunk(index, members).first * element() : 0;
-    if (call.source.count > 0) std::memcpy(to, all.data() + first, call.source.count * element());
-  }
-
-  // Throws failed if `got` is not the target that this rank must have.
-  void verify(const std::byte* got, const std::vector<std::uint32_t>& members, std::uint32_t index) const {
-    const auto n = static_cast<std::uint32_t>(members.size());
-    const std::uint32_t kind = what.of.kind;
-    if (!uses_target(index)) return;
-    if (rg::reduces(kind))
-      return verify_reduction(got, members, kind == RG_OP_REDUCE_SCATTER ? chunk(index, n) : rg::chunk{0, count});
-    if (kind == RG_OP_BROADCAST) return verify_copy(got, 0, members[root], {0, count});
-    if (kind == RG_OP_SCATTER) return verify_copy(got, 0, members[root], chunk(index, n));
-    std::uint64_t at = 0;
-    for (std::uint32_t k = 0; k < n; ++k) { // gather, all-gather, all-to-all
-      const rg::chunk part = kind == RG_OP_ALL_TO_ALL ? chunk(index, n, k) : chunk(k, n);
-      verify_copy(got + at * element(), at, members[k], part);
-      at += part.count;
-    }
-  }
-
-private:
-  // Sums of these depend on their order if the transport promises one; else they are exact in any order.
-  template <class T> T number(std::uint32_t rank, std::uint64_t i) const {
-    if constexpr (std::is_same_v<T, float>)
-      if (in_rank_order && what.reduction == RG_SUM) return term(rank, i);
-    return static_cast<T>((i * 7 + rank * 13 + 1) % 31);
-  }
-  template <class T> void write_numbers(std::vector<std::byte>& to, std::uint32_t rank) const {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const T x = number<T>(rank, i);
-      std::memcpy(to.data() + i * sizeof x, &x, sizeof x);
-    }
-  }
-  // W(rank).
-  std::vector<std::byte> elements_of(std::uint32_t rank) const {
-    std::vector<std::byte> all(count * element());
-    if (!rg::reduces(what.of.kind)) {
-      fill(all.data(), all.size(), rank * 1000 + count % 1000);
-      return all;
-    }
-    switch (what.type) {
-    case RG_F64: write_numbers<double>(all, rank); break;
-    case RG_I32: write_numbers<std::int32_t>(all, rank); break;
-    case RG_I64: write_numbers<std::int64_t>(all, rank); break;
-    default: write_numbers<float>(all, rank);
-    }
-    return all;
-  }
-
-  // Built only for a failure, because checks run often.
-  std::string element_name(std::uint64_t i) const {
-    return fmt::format("{} of {} elements of type {}, {}{}: element {}", what.of.name, count, what.type,
-                       in_place ? "in place" : "not in place", has_counts ? ", with counts" : "", i);
-  }
-  void verify_reduction(const std::byte* got, const std::vector<std::uint32_t>& members, rg::chunk p) const {
-    switch (what.type) {
-    case RG_F64: return verify_numbers<double>(got, members, p);
-    case RG_I32: return verify_numbers<std::int32_t>(got, members, p);
-    case RG_I64: return verify_numbers<std::int64_t>(got, members, p);
-    default: return verify_numbers<float>(got, members, p);
-    }
-  }
-  template <class T> using bytes_of_a = std::array<std::byte, sizeof(T)>;
-  template <class T>
-  void verify_numbers(const std::byte* got, const std::vector<std::uint32_t>& members, rg::chunk p) const {
-    const std::vector<T> result = numbers_of<T>(got, p.count);
-    for (std::uint64_t i = 0; i < p.count; ++i) {
-      T all = number<T>(members.front(), p.first + i);
-      for (std::size_t k = 1; k < members.size(); ++k) {
-        const T x = number<T>(members[k], p.first + i);
-        all = what.reduction == RG_MAX ? std::max(all, x) : all + x;
-      }
-      if (what.reduction == RG_AVERAGE) all /= static_cast<T>(members.size());
-      // An average may be a product with the rounded reciprocal: two roundings more.
-      const bool close = what.reduction == RG_AVERAGE && std::is_floating_point_v<T>
-                             ? std::abs(result[i] - all) <= std::abs(all) * 4 * std::numeric_limits<T>::epsilon()
-                             : std::bit_cast<bytes_of_a<T>>(result[i]) == std::bit_cast<bytes_of_a<T>>(all);
-      if (!close)
-        throw failed(element_name(p.first + i) + (what.reduction == RG_MAX       ? " is not the maximum"
-                                                  : what.reduction == RG_AVERAGE ? " is not the average"
-                                                  : in_rank_order                ? " is not the sum in rank order"
-                                                                                 : " is not the sum"));
-    }
-  }
-  void verify_copy(const std::byte* got, std::uint64_t at, std::uint32_t from, rg::chunk part) const {
-    const std::vector<std::byte> theirs = elements_of(from);
-    if (part.count > 0 && std::memcmp(got, theirs.data() + part.first * element(), part.count * element()) != 0)
-      throw failed(element_name(at) + " or one behind it differs from that of rank " + std::to_string(from));
-  }
-};
-
-// Begins all collectives, then waits for all. Only their targets may change.
-void run_collectives(endpoint& e, std::uint32_t group, const std::vector<std::uint32_t>& members,
-                     std::vector<exercise> exercises) {
-  const auto index = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), e.rank()) - members.begin());
-  const auto n = static_cast<std::uint32_t>(members.size());
-  const bool in_rank_order = e.caps().flags & RG_CAP_ASCENDING_SUMS;
-  std::uint64_t bytes = 0;
-  for (exercise& x : exercises) {
-    x.in_rank_order = in_rank_order;
-    bytes = x.lay_out(bytes, index, n);
-  }
-  const memory m = e.allocate(bytes);
-  fill(m.data, bytes, 7);
-  for (const exercise& x : exercises) x.write_source(m.data + x.source_at, index, n, e.rank());
-  std::vector<std::byte> before(m.data, m.data + bytes);
-  for (exercise& x : exercises) {
-    x.call.group = group;
-    x.cookie = e.collective(x.call, m);
-  }
-  for (const exercise& x : exercises) {
-    e.finish(x.cookie);
-    x.verify(m.data + x.target_at, members, index);
-  }
-  // Bytes that may have changed: the targets, and the whole source of a reduce-scatter in place.
-  for (const exercise& x : exercises) {
-    const bool whole = x.what.of.kind == RG_OP_REDUCE_SCATTER && x.in_place;
-    const std::uint64_t from = whole ? x.source_at : x.target_at;
-    const std::uint64_t length = (whole ? x.call.source : x.call.target).count * x.element();
-    std::copy_n(m.data + from, length, before.begin() + static_cast<std::ptrdiff_t>(from));
-  }
-  require(std::equal(before.begin(), before.end(), m.data), "a collective changes bytes outside its target");
-}
-
-// Sizes that do not divide evenly among the members, where some chunks are empty; in place where that is possible and
-// not, with counts and without.
-std::vector<exercise> of_all_sizes(const offer& o, std::uint32_t members) {
-  std::vector<exercise> all;
-  if (o.of.kind == RG_OP_BARRIER) return {{.what = o, .count = 0}};
-  const bool chunks = cuts_source(o.of.kind) || cuts_target(o.of.kind) || o.of.kind == RG_OP_ALL_TO_ALL;
-  const bool plain = o.type == RG_F32 && o.reduction <= RG_SUM;
-  const std::vector<std::uint64_t> counts =
-      plain ? std::vector<std::uint64_t>{0, 1, 2, 15, 16, 17, 40, 1000, 4097, 65536, 300'007}
-            : std::vector<std::uint64_t>{1, 33, 1023, 100'003};
-  for (const std::uint64_t count : counts)
-    for (const bool in_place : {true, false})
-      for (const bool has_counts : {false, true}) {
-        if ((in_place && o.of.kind == RG_OP_ALL_TO_ALL) || (has_counts && !chunks)) continue;
-        all.push_back({.what = o,
-                       .count = count,
-                       .root = static_cast<std::uint32_t>(all.size() % members),
-                       .in_place = in_place,
-                       .has_counts = has_counts});
-      }
-  return all;
-}
-
 template <std::uint32_t kind> void check_collective(const subject& which) {
   std::vector<offer> offered = offers_of(which);
   std::erase_if(offered, [](const offer& o) { return o.of.kind != kind; });
@@ -335,6 +64,48 @@ template <std::uint32_t kind> void check_collective(const subject& which) {
         for (int round = 0; round < 2; ++round)
           for (const offer& o : offered) run_collectives(*self, group, all, of_all_sizes(o, ranks));
       });
+}
+
+// Bytes that rank `self` sent and received during an all-reduce of `o`.
+std::uint64_t bytes_moved(endpoint& e, std::uint32_t group, const offer& o, std::uint32_t ranks) {
+  const rg_counters before = e.counters();
+  run_collectives(e, group, first_ranks(ranks), {{.what = o, .count = 1 << 20}});
+  const rg_counters after = e.counters();
+  return after.bytes_sent - before.bytes_sent + after.bytes_received - before.bytes_received;
+}
+
+// Values with a wire type are the other tests' subject.
+void wire(const subject& which) {
+  const std::vector<offer> offered = offers_of(which);
+  endpoint e(which, 0, 1, 1);
+  const auto c = rg::copy_versioned(*e.extension<rg_collectives>(RG_EXT_COLLECTIVES));
+  for (const offer& o : all_offers())
+    for (std::uint32_t type = RG_F32; type <= RG_U1 && !o.wire; ++type) {
+      const auto named = [&](const wire_type& w) { return w.type == type; };
+      const bool exists = o.type == RG_F32 && o.of.kind != RG_OP_BARRIER && std::ranges::any_of(wire_types, named);
+      require(exists || type == RG_F32 || !c.offers(e.self(), o.of.kind, o.reduction, o.type, type),
+              fmt::format("it offers {} of type {} with wire type {}; elements of RG_F32 have a wire type, which is a "
+                          "smaller floating-point type, and no others",
+                          o.of.name, o.type, type));
+    }
+  if (std::ranges::none_of(offered, [](const offer& o) { return o.wire != nullptr; }))
+    throw skipped("it offers no collective with a wire type");
+  run_ranks(which, {}, [&](member& self) {
+    const std::uint32_t group = split(*self, {0, 1});
+    for (const offer& o : offered) {
+      if (!o.wire || o.of.kind != RG_OP_ALL_REDUCE) continue;
+      const std::uint64_t fewer = bytes_moved(*self, group, o, 2);
+      offer whole = o;
+      whole.wire = nullptr;
+      if (!c.offers(e.self(), whole.of.kind, whole.reduction, whole.type, 0)) continue;
+      const std::uint64_t bytes = bytes_moved(*self, group, whole, 2);
+      require(
+          10 * fewer <= 7 * bytes,
+          fmt::format("an all-reduce with wire type {} moves {} bytes by the counters, and one without {}; expected "
+                      "at most 0.7 of them",
+                      o.wire->name, fewer, bytes));
+    }
+  });
 }
 
 // Rank 0 begins each barrier last.
@@ -521,6 +292,8 @@ std::vector<test> collective_tests() {
       {"gather", "every rank's chunk reaches the root", check_collective<RG_OP_GATHER>, false, true},
       {"scatter", "every rank gets its chunk of the root's buffer", check_collective<RG_OP_SCATTER>, false, true},
       {"all-to-all", "chunk k of every rank's source reaches rank k", check_collective<RG_OP_ALL_TO_ALL>, false, true},
+      {"wire-types", "with a wire type, collectives move fewer bytes; only elements of RG_F32 have one", wire, false,
+       true},
       {"barrier", "a barrier ends when all ranks have begun it", barrier, false, true},
       {"groups", "groups can be any ranks, and overlap", groups},
       {"outstanding", "a hundred collectives of all kinds can be pending at once", outstanding},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ranks connect: with the run's secret, with addresses of peers, in time; and what a failure leaves.
-#include "check/harness/endpoint.hpp"
+#include "check/harness/rank_group.hpp"
 #include "check/harness/resource_snapshot.hpp"
 
 #include <algorithm>
@@ -107,6 +107,25 @@ void absent_rank(const subject& which) {
           "the error text does not name rank 1: \"" + a.last_error() + "\"");
 }
 
+// On Linux every address in 127.0.0.0/8 is this machine's.
+void several_addresses(const subject& which) {
+  subject two = which;
+  two.addresses = {"127.0.0.1", "127.0.0.2"};
+  run_ranks(two, {.ranks = 3, .lanes = 2}, [](member& self) {
+    const memory m = self->allocate(2 * MiB);
+    for (std::uint32_t round = 1; round < 3; ++round) {
+      const std::uint32_t to = (self->rank() + round) % 3, from = (self->rank() + 3 - round) % 3;
+      for (std::uint32_t lane = 0; lane < 2; ++lane) {
+        fill(m.data, MiB, 10 * self->rank() + lane);
+        const std::uint64_t sent = self->send(to, lane, m, 0, MiB);
+        self->finish(self->recv(from, lane, m, MiB, MiB));
+        self->finish(sent);
+        require(is_filled(m.data + MiB, MiB, 10 * from + lane), "a message arrives changed");
+      }
+    }
+  });
+}
+
 void early_end(const subject& which) {
   { endpoint unused(which, 0, 2, 1); }
   endpoint listens(which, 0, 2, 1);
@@ -123,6 +142,7 @@ std::vector<test> connecting_tests() {
       {"absent-rank", "connect() to a rank that never connects ends in an error at the timeout, which names the rank",
        absent_rank},
       {"rejected", "a failed authentication leaves no descriptor, thread or mapping behind", rejected_connections},
+      {"rails", "ranks with two addresses (rg_world.addresses) exchange messages", several_addresses},
       {"destroy", "an instance can be destroyed at any stage", early_end},
   };
 }

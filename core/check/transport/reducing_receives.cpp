@@ -3,10 +3,12 @@
 // Receives that add, whose result is bit-identical to a sum in the order in which they were posted, and receives into
 // the same bytes.
 #include "check/harness/rank_group.hpp"
+#include "check/transport/collective_exercise.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -153,16 +155,6 @@ void copy_then_copy(const subject& which) {
 
 // ------------------------------------------------------------------------------------------------------ conversion ---
 
-// Returns `x` rounded to bf16 or fp16 by definition: to the nearest value, ties to even.
-float rounded(float x, std::uint32_t wire) {
-  int exponent = 0;
-  std::frexp(x, &exponent);
-  const int digits = wire == RG_BF16 ? 8 : 11;
-  // Below 2^-14, values of fp16 are 2^-24 apart.
-  const int step = wire == RG_BF16 ? exponent - digits : std::max(exponent - digits, -24);
-  return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(x), -step)), step));
-}
-
 // Returns values from 2^-16 to 2^10, which fp16 can hold, partly as subnormals; also ties between two values of bf16 or
 // fp16.
 float moderate(std::uint64_t seed, std::uint64_t i) {
@@ -176,7 +168,7 @@ void conversion(const subject& which) {
   const rg_transport_caps caps = caps_of(which);
   if (!(caps.flags & RG_CAP_CONVERT)) throw skipped("it does not convert to bf16 and fp16 (RG_CAP_CONVERT)");
   run_ranks(which, {}, [&](member& self) {
-    for (const std::uint32_t wire : {RG_BF16, RG_F16})
+    for (const wire_type& type : std::span(wire_types).first(2)) // bf16 and fp16
       for (const std::uint64_t count : {0, 1, 17, 1023, 32769, 500'003})
         for (const bool add : {false, true}) {
           if (add && !(caps.flags & RG_CAP_ADD)) continue;
@@ -184,14 +176,15 @@ void conversion(const subject& which) {
           const std::uint32_t me = self->rank();
           for (std::uint64_t i = 0; i <= count; ++i) m.floats()[i] = moderate(me, i);
           if (me == 0) {
-            self->finish(self->send(1, 0, m, 0, 4 * count, wire));
+            self->finish(self->send(1, 0, m, 0, 4 * count, type.type));
             continue;
           }
-          const std::uint64_t bytes = self->finish(self->recv(0, 0, m, 0, 4 * count, add ? RG_TRANSFER_ADD : 0, wire));
+          const std::uint64_t bytes =
+              self->finish(self->recv(0, 0, m, 0, 4 * count, add ? RG_TRANSFER_ADD : 0, type.type));
           require(bytes == 4 * count,
                   "a converting receive completes with another length than its fp32 elements have in memory");
           for (std::uint64_t i = 0; i <= count; ++i) {
-            const float received = rounded(moderate(0, i), wire), had = moderate(1, i);
+            const float received = rounded(moderate(0, i), type), had = moderate(1, i);
             const float expected = i == count ? had : add ? had + received : received;
             if (m.floats()[i] != expected)
               throw failed(fmt::format("element {} of {} is {:f} instead of {:f}", i, count, m.floats()[i], expected));

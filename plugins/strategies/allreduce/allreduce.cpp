@@ -38,9 +38,8 @@ struct allreduce : rg::data_parallel<allreduce> {
               .one_of("fp32", "bf16", "fp16")));
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
-    if (p.wire != "fp32" && (p.algorithm == "sharded" || p.algorithm == "native"))
-      throw rg::error(RG_E_CONFIG, "wire: expected \"fp32\" with algorithm = \"" + p.algorithm + "\", which " +
-                                       (p.algorithm == "native" ? "adds in fp32" : "sends weights") + ", got \"" +
+    if (p.wire != "fp32" && p.algorithm == "sharded")
+      throw rg::error(RG_E_CONFIG, "wire: expected \"fp32\" with algorithm = \"sharded\", which sends weights, got \"" +
                                        p.wire + "\": leave out wire, or use algorithm = \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_RESUMES;
@@ -85,7 +84,7 @@ struct allreduce : rg::data_parallel<allreduce> {
   rg::task<> exchange(rg::bucket b) {
     if (comm.workers() == 1) co_return;
     switch (chosen[b.index]) {
-    case algorithm::native: co_await comm.all_reduce(*group, b.gradients); break;
+    case algorithm::native: co_await comm.all_reduce(*group, b.gradients, wire); break;
     case algorithm::halving_doubling:
       co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane, wire);
       break;
@@ -116,12 +115,12 @@ private:
 
   // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".
   void choose(const std::string& name) {
-    // The transport's own all-reduce adds in fp32.
-    if ((name == "native" || (name == "auto" && !wire)) && comm.offers(RG_OP_ALL_REDUCE)) group = comm.split(members());
+    if ((name == "native" || name == "auto") && comm.offers(RG_OP_ALL_REDUCE, RG_SUM, RG_F32, wire))
+      group = comm.split(members());
     if (name == "native" && !group)
       throw rg::error(RG_E_CONFIG,
-                      "algorithm = \"native\": expected a transport with an all-reduce of its own, got one "
-                      "without: use \"ring\" or \"auto\"");
+                      std::string("algorithm = \"native\": expected a transport with an all-reduce of its own") +
+                          (wire ? " that has this wire type" : "") + ", got one without: use \"ring\" or \"auto\"");
     if (name == "hierarchical" && !groups)
       throw rg::error(RG_E_CONFIG,
                       "algorithm = \"hierarchical\": expected several hosts with equally many workers, got "

@@ -8,11 +8,16 @@
 // the CPU in between. MPI chooses the order in which its collectives add, and the sender of a message that is longer
 // than its receive may get no error: the transport lacks RG_CAP_ASCENDING_SUMS and RG_CAP_LONG_FAILS_SENDER.
 //
+// A collective with a wire type (bf16, fp16) works on 16-bit copies of its buffers. MPI has no such type: it moves them
+// as integers, and combines them by operators of this transport, which add in fp32 and round each sum.
+//
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
 #include <regatta/collectives.hpp>
 #include <regatta/ext/launcher.h>
+#include <regatta/half.hpp>
+#include <regatta/simd.hpp>
 #include <regatta/transport.hpp>
 
 #include <algorithm>
@@ -22,6 +27,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -91,6 +97,60 @@ public:
 private:
   bool own_ = false;
 };
+
+using half = std::uint16_t; // an element of RG_BF16 or RG_F16
+
+RG_SIMD void narrow(std::uint32_t type, half* to, const float* from, std::size_t count) noexcept {
+  if (type == RG_BF16)
+    for (std::size_t i = 0; i < count; ++i) to[i] = rg::to_bf16(from[i]);
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] = rg::to_fp16(from[i]);
+}
+RG_SIMD void widen(std::uint32_t type, float* to, const half* from, std::size_t count) noexcept {
+  if (type == RG_BF16)
+    for (std::size_t i = 0; i < count; ++i) to[i] = rg::from_bf16(from[i]);
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] = rg::from_fp16(from[i]);
+}
+
+// Functions of MPI_Op_create: each replaces the elements of `to` by their combination with those of `with`.
+RG_SIMD void add_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+  const auto* x = static_cast<const half*>(with);
+  auto* y = static_cast<half*>(to);
+  for (int i = 0; i < *count; ++i) y[i] = rg::to_bf16(rg::from_bf16(y[i]) + rg::from_bf16(x[i]));
+}
+RG_SIMD void add_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+  const auto* x = static_cast<const half*>(with);
+  auto* y = static_cast<half*>(to);
+  for (int i = 0; i < *count; ++i) y[i] = rg::to_fp16(rg::from_fp16(y[i]) + rg::from_fp16(x[i]));
+}
+RG_SIMD void maximum_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+  const auto* x = static_cast<const half*>(with);
+  auto* y = static_cast<half*>(to);
+  for (int i = 0; i < *count; ++i) y[i] = rg::from_bf16(x[i]) > rg::from_bf16(y[i]) ? x[i] : y[i];
+}
+RG_SIMD void maximum_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+  const auto* x = static_cast<const half*>(with);
+  auto* y = static_cast<half*>(to);
+  for (int i = 0; i < *count; ++i) y[i] = rg::from_fp16(x[i]) > rg::from_fp16(y[i]) ? x[i] : y[i];
+}
+
+// [main] Returns MPI's operator for elements of `type`; MPI_OP_NULL if there is none. Those of the 16-bit types are
+// created once a process, like MPI itself, and end with it.
+MPI_Op operator_of(std::uint32_t reduction, std::uint32_t type) noexcept {
+  const bool adds = reduction == RG_SUM;
+  if (!adds && reduction != RG_MAX) return MPI_OP_NULL;
+  if (type != RG_BF16 && type != RG_F16) return adds ? MPI_SUM : MPI_MAX;
+  static const std::array<MPI_Op, 4> own = [] {
+    std::array<MPI_Op, 4> made{};
+    MPI_Op_create(&add_bf16, 1, made.data());
+    MPI_Op_create(&add_fp16, 1, &made[1]);
+    MPI_Op_create(&maximum_bf16, 1, &made[2]);
+    MPI_Op_create(&maximum_fp16, 1, &made[3]);
+    return made;
+  }();
+  return own[(adds ? 0U : 2U) + (type == RG_F16 ? 1U : 0U)];
+}
 
 class mpi_transport {
 public:
@@ -196,15 +256,19 @@ public:
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
   bool offers(std::uint32_t what, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const noexcept {
-    if (wire) return false;
-    if (rg::reduces(what)) return operator_of(reduction) != MPI_OP_NULL && number_of(type) != MPI_DATATYPE_NULL;
+    if (wire && (type != RG_F32 || (wire != RG_BF16 && wire != RG_F16) || what == RG_OP_BARRIER)) return false;
+    if (rg::reduces(what))
+      return (reduction == RG_SUM || reduction == RG_MAX) &&
+             (type == RG_F32 || type == RG_F64 || type == RG_I32 || type == RG_I64);
     return what >= RG_OP_ALL_REDUCE && what <= RG_OP_BARRIER && rg::size_of(type) > 0;
   }
   rg_status begin(const rg_collective& c) {
     group& g = check(c);
-    operation o{c.cookie, std::max(rg::bytes_of(c.source), rg::bytes_of(c.target)), 0, kind::collective};
+    operation o{.cookie = c.cookie, .bytes = 0, .peer = 0, .what = kind::collective};
+    const rg_collective moved = c.wire ? narrowed(c, o) : c;
+    o.bytes = std::max(rg::bytes_of(moved.source), rg::bytes_of(moved.target));
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = start(c, g, o, &request);
+    const int code = start(moved, g, o, &request);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
     began(code, request, o);
     counters_.bytes_received += o.bytes; // as if each byte crossed once in each direction
@@ -220,6 +284,10 @@ private:
     // A reduce-scatter in place: MPI leaves the result at the beginning of the buffer; it belongs at `chunk`.
     void *reduced = nullptr, *chunk = nullptr;
     std::size_t chunk_bytes = 0;
+    // With a wire type: copies_[copy] has the source and behind it the target, which belongs at `target`.
+    std::uint32_t wire = 0;
+    std::size_t copy = 0, source_count = 0, target_count = 0;
+    float* target = nullptr;
   };
   // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
   struct chunks {
@@ -286,15 +354,14 @@ private:
   static std::uint32_t type_of(const rg_collective& c) {
     return c.kind == RG_OP_BARRIER ? std::uint32_t{RG_U8} : c.source.type ? c.source.type : c.target.type;
   }
-  static MPI_Op operator_of(std::uint32_t reduction) noexcept {
-    return reduction == RG_SUM ? MPI_SUM : reduction == RG_MAX ? MPI_MAX : MPI_OP_NULL;
-  }
   static MPI_Datatype number_of(std::uint32_t type) noexcept {
     switch (type) {
     case RG_F32: return MPI_FLOAT;
     case RG_F64: return MPI_DOUBLE;
     case RG_I32: return MPI_INT32_T;
     case RG_I64: return MPI_INT64_T;
+    case RG_BF16:
+    case RG_F16: return MPI_UINT16_T; // for an operator of this transport
     default: return MPI_DATATYPE_NULL;
     }
   }
@@ -322,11 +389,38 @@ private:
     return at->second;
   }
 
+  // Returns `c` on 16-bit copies of its buffers, and notes in `o` where the result belongs.
+  rg_collective narrowed(const rg_collective& c, operation& o) {
+    if (free_copies_.empty()) {
+      free_copies_.push_back(copies_.size());
+      copies_.emplace_back();
+    }
+    o.wire = c.wire;
+    o.copy = free_copies_.back();
+    free_copies_.pop_back();
+    o.source_count = static_cast<std::size_t>(c.source.count);
+    o.target_count = static_cast<std::size_t>(c.target.count);
+    o.target = static_cast<float*>(c.target_address);
+    std::vector<half>& copy = copies_[o.copy];
+    if (copy.size() < o.source_count + o.target_count) copy.resize(o.source_count + o.target_count);
+    narrow(c.wire, copy.data(), static_cast<const float*>(c.source_address), o.source_count);
+    rg_collective moved = c;
+    moved.source_address = copy.data();
+    moved.target_address = copy.data() + o.source_count;
+    if (c.source.type) moved.source.type = c.wire;
+    if (c.target.type) moved.target.type = c.wire;
+    return moved;
+  }
+  void widen_result(const operation& o) {
+    widen(o.wire, o.target, copies_[o.copy].data() + o.source_count, o.target_count);
+    free_copies_.push_back(o.copy);
+  }
+
   // Starts a collective of MPI; returns MPI's code. Some need a hint in `o` for their end.
   static int start(const rg_collective& c, group& g, operation& o, MPI_Request* request) {
     const MPI_Comm among = g.communicator;
     const MPI_Datatype number = number_of(c.source.type), word = word_of(type_of(c));
-    const MPI_Op reduction = operator_of(c.reduction);
+    const MPI_Op reduction = operator_of(c.reduction, c.source.type);
     const bool is_root = c.root == g.self;
     const int root = static_cast<int>(c.root), sent = static_cast<int>(c.source.count),
               received = static_cast<int>(c.target.count);
@@ -444,6 +538,7 @@ private:
       ++counters_.messages_received;
     } else {
       if (o.chunk_bytes) std::memmove(o.chunk, o.reduced, o.chunk_bytes);
+      if (o.wire) widen_result(o);
       counters_.bytes_sent += o.bytes;
       ++counters_.messages_sent;
     }
@@ -456,6 +551,8 @@ private:
   std::vector<group> groups_;
   std::vector<MPI_Request> requests_; // pending, in the order of posting
   std::vector<operation> operations_; // of requests_, in the same order
+  std::deque<std::vector<half>> copies_;
+  std::vector<std::size_t> free_copies_;
   std::vector<int> places_;
   std::vector<MPI_Status> statuses_;
   transports::ring<rg_completion> finished_;

@@ -13,11 +13,11 @@
 
 namespace tcp {
 
-connection::connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket)
-    : shared_(shared), peer_(peer), lane_(lane), track_(shared.tracks),
-      names_{shared.trace.text("send to rank " + std::to_string(peer) + ", lane " + std::to_string(lane)),
-             shared.trace.text("receive from rank " + std::to_string(peer) + ", lane " + std::to_string(lane))},
-      socket_(std::move(socket)) {
+connection::connection(common& shared, link made)
+    : shared_(shared), peer_(made.peer), lane_(made.lane), track_(shared.tracks), rail_(made.rail),
+      names_{shared.trace.text("send to rank " + std::to_string(peer_) + ", lane " + std::to_string(lane_)),
+             shared.trace.text("receive from rank " + std::to_string(peer_) + ", lane " + std::to_string(lane_))},
+      socket_(std::move(made.socket)) {
   shared.tracks += 2;
 }
 
@@ -91,6 +91,7 @@ bool connection::send_some() {
     }
     const auto written = static_cast<std::size_t>(n);
     shared_.counters.bytes_sent += written;
+    bytes_ += written;
     budget -= std::min(budget, written);
     writable_ = written == total; // epoll(7): a stream that takes less than offered is full
     for (sent_ += written; !sends_.empty() && sent_ >= sends_.front().head() + sends_.front().bytes;) {
@@ -247,6 +248,7 @@ std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   at_end_ = n == 0;
   const auto bytes = static_cast<std::size_t>(n);
   shared_.counters.bytes_received += bytes;
+  bytes_ += bytes;
   // epoll(7): a stream that returns less than asked for is empty. But the end of a stream is announced only once.
   if (bytes < wanted && !hung_up_) readable_ = false;
   return bytes;
@@ -297,8 +299,11 @@ std::uint64_t connection::retransmits() {
 }
 
 void connection::complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
-  shared_.finished.push(
-      {.cookie = cookie, .status = status, .vendor_error = status == RG_OK ? 0 : error_, .bytes = bytes});
+  shared_.finished.push({.cookie = cookie,
+                         .status = status,
+                         .vendor_error = status == RG_OK ? 0 : error_,
+                         .bytes = bytes,
+                         .time_ns = shared_.trace.on() ? rg::now_ns() : 0});
 }
 
 void connection::lost_by_errno() {

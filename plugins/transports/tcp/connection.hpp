@@ -10,6 +10,7 @@
 #include "../common/posting_order.hpp"
 #include "../common/ring.hpp"
 #include "descriptor.hpp"
+#include "rendezvous.hpp"
 #include "wire.hpp"
 
 #include <array>
@@ -54,13 +55,16 @@ struct common {
 
 class connection {
 public:
-  // `shared` must outlive this object. `socket` is a link of rendezvous::connect(), which has ended the handshake.
-  connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket);
+  // `shared` must outlive this object. `made` is from rendezvous::connect().
+  connection(common& shared, link made);
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
   std::uint32_t peer() const { return peer_; }
   std::uint32_t lane() const { return lane_; }
+  std::size_t rail() const { return rail_; }
+  // Returns the bytes that were sent and received, headers included.
+  std::uint64_t bytes() const { return bytes_; }
   int native() const { return socket_.get(); } // the socket, for epoll
   // Numbers of operations that are posted and not completed.
   std::size_t sends() const { return sends_.size(); }
@@ -159,7 +163,9 @@ private:
   static constexpr std::size_t stage_bytes = 8192;
 
   common& shared_;
-  const std::uint32_t peer_, lane_, track_;          // sends are on this track, receives on the next
+  const std::uint32_t peer_, lane_, track_; // sends are on this track, receives on the next
+  const std::size_t rail_;
+  std::uint64_t bytes_ = 0;
   const std::array<const char*, 2> names_;           // of both in the trace
   std::uint64_t send_began_ = 0, receive_began_ = 0; // of the current messages, while spans are recorded; else 0
   descriptor socket_;

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <list>
 #include <memory>
@@ -95,7 +96,7 @@ bool parse_hexadecimal(const std::string& text, token& t) {
 }
 
 struct listener {
-  endpoint where;
+  std::vector<endpoint> rails; // at least one
   token name;
 };
 
@@ -104,13 +105,17 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   std::string scheme, address, name;
   std::uint16_t port = 0;
   listener l;
-  boost::system::error_code failed;
-  text >> scheme >> address >> port >> name;
-  const auto ip = asio::ip::make_address(address, failed);
-  if (!text || scheme != "tcp/1" || failed || !parse_hexadecimal(name, l.name))
+  text >> scheme >> name;
+  bool sound = text && scheme == "tcp/1" && parse_hexadecimal(name, l.name);
+  while (sound && text >> address) {
+    boost::system::error_code failed;
+    const auto ip = asio::ip::make_address(address, failed);
+    sound = text >> port && !failed;
+    if (sound) l.rails.emplace_back(ip, port);
+  }
+  if (!sound || l.rails.empty())
     throw rg::error(RG_E_PEER, "tcp: expected an address from rank " + std::to_string(rank) +
                                    ", got other bytes: use the same transport and version on all ranks");
-  l.where = endpoint(ip, port);
   return l;
 }
 
@@ -131,22 +136,27 @@ struct rendezvous::state {
       throw rg::error(RG_E_UNSUPPORTED,
                       "tcp: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
                       "authenticated");
-    const std::string address = world.address_count > 0 ? world.addresses[0] : "127.0.0.1";
+    blob = "tcp/1 " + hexadecimal(name);
+    for (std::uint32_t rail = 0; rail < world.address_count; ++rail) listen_on(world.addresses[rail]);
+    links.resize(std::size_t{world.peer_count} * world.lanes);
+  }
+
+  void listen_on(const std::string& address) {
     boost::system::error_code failed;
     const auto ip = asio::ip::make_address(address, failed);
     if (failed)
       throw rg::error(RG_E_CONFIG, "tcp: expected a numeric IP address to listen on, got \"" + address + "\"");
     try {
       const endpoint any_port(ip, 0);
+      auto& acceptor = acceptors.emplace_back(io);
       acceptor.open(any_port.protocol());
       prepare(acceptor, ip); // before listening: accepted sockets inherit it, and the buffers bound the window scale
       acceptor.bind(any_port);
       acceptor.listen();
+      blob += " " + address + " " + std::to_string(acceptor.local_endpoint().port());
     } catch (const boost::system::system_error& e) {
       throw rg::error(RG_E_CONFIG, "tcp: cannot listen on " + address + ": " + e.code().message());
     }
-    blob = "tcp/1 " + address + " " + std::to_string(acceptor.local_endpoint().port()) + " " + hexadecimal(name);
-    links.resize(std::size_t{world.peer_count} * world.lanes);
   }
 
   // Sets socket options that must precede the connection.
@@ -176,11 +186,11 @@ struct rendezvous::state {
     return mac;
   }
 
-  void done(std::uint32_t peer, std::uint32_t lane, socket s) {
+  void done(std::uint32_t peer, std::uint32_t lane, std::size_t rail, socket s) {
     s.set_option(asio::ip::tcp::no_delay(true));
     s.native_non_blocking(true);
     link& l = *find(peer, lane);
-    l = {peer, lane, descriptor(s.release())};
+    l = {peer, lane, rail, descriptor(s.release())};
     if (--missing == 0) io.stop();
   }
 
@@ -192,12 +202,14 @@ struct rendezvous::state {
 
   // A connection that has not proved to be a peer yet.
   struct pending_connection {
-    explicit pending_connection(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
+    pending_connection(socket s, std::size_t r)
+        : connection(std::move(s)), rail(r), patience(connection.get_executor()) {}
     void drop() {
       boost::system::error_code ignored;
       connection.close(ignored);
     }
     socket connection;
+    std::size_t rail;
     asio::steady_timer patience;
     bool proven = false; // a peer, which is never dropped
   };
@@ -212,7 +224,7 @@ struct rendezvous::state {
     return true;
   }
 
-  asio::awaitable<void> accept_all() {
+  asio::awaitable<void> accept_all(std::size_t rail) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
     const std::size_t most =
@@ -220,7 +232,7 @@ struct rendezvous::state {
     asio::steady_timer pause(io);
     for (;;) {
       boost::system::error_code failed;
-      socket s = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, failed));
+      socket s = co_await acceptors[rail].async_accept(asio::redirect_error(use_awaitable, failed));
       if (failed == asio::error::operation_aborted) co_return;
       if (failed) { // for example no descriptor left; a peer that is therefore missing is reported at the deadline
         pause.expires_after(drop_oldest_pending() ? std::chrono::milliseconds(0) : retry_pause);
@@ -228,7 +240,7 @@ struct rendezvous::state {
         continue;
       }
       if (pending_connections.size() >= most) drop_oldest_pending();
-      pending_connections.push_back(std::make_shared<pending_connection>(std::move(s)));
+      pending_connections.push_back(std::make_shared<pending_connection>(std::move(s), rail));
       asio::co_spawn(io, answer(pending_connections.back()), asio::detached);
     }
   }
@@ -262,7 +274,7 @@ struct rendezvous::state {
       if (!l || l->socket) co_return;
       signature ours = sign(accepting, opening, challenge);
       co_await asio::async_write(s, bytes_of(ours), use_awaitable);
-      if (!l->socket) done(opening.from, opening.lane, std::move(s));
+      if (!l->socket) done(opening.from, opening.lane, who.rail, std::move(s));
     } catch (const boost::system::system_error&) {
     } catch (...) {
       give_up(std::current_exception());
@@ -281,12 +293,19 @@ struct rendezvous::state {
 
   // Returns false if the peer broke off the handshake, or all descriptors were in use.
   asio::awaitable<bool> try_to_reach(std::uint32_t peer, std::uint32_t lane, const listener& to) {
-    const std::string who = "rank " + std::to_string(peer) + " at " + in_words(to.where);
+    // The connections of a rank, and of a lane among several peers, are spread over the rails.
+    const std::size_t chosen = std::size_t{peer} + world.rank + lane, own = chosen % acceptors.size();
+    const endpoint& where = to.rails[chosen % to.rails.size()];
+    const std::string who = "rank " + std::to_string(peer) + " at " + in_words(where);
     bool connected = false;
     try {
-      socket s(io, to.where.protocol());
-      prepare(s, to.where.address());
-      co_await s.async_connect(to.where, use_awaitable);
+      socket s(io, where.protocol());
+      prepare(s, where.address());
+      // From the rail's own interface: by the routes alone, all connections might leave through one.
+      if (const auto from = acceptors[own].local_endpoint().address();
+          acceptors.size() > 1 && from.is_v4() == where.address().is_v4())
+        s.bind(endpoint(from, 0));
+      co_await s.async_connect(where, use_awaitable);
       connected = true;
       hello opening{hello_magic, world.rank, peer, lane, world.lanes, world.size, 0, to.name, random_bytes<nonce>()};
       co_await asio::async_write(s, bytes_of(opening), use_awaitable);
@@ -298,7 +317,7 @@ struct rendezvous::state {
       co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
       if (!same_secret(theirs, sign(accepting, opening, challenge)))
         throw rg::error(RG_E_PEER, "tcp: " + who + " failed authentication: it does not have this run's secret");
-      done(peer, lane, std::move(s));
+      done(peer, lane, own, std::move(s));
     } catch (const boost::system::system_error& e) {
       if (connected || e.code() == asio::error::no_descriptors) co_return false;
       give_up(
@@ -315,7 +334,7 @@ struct rendezvous::state {
       const auto first = links.begin() + std::ptrdiff_t{i} * world.lanes;
       if (std::all_of(first, first + world.lanes, [](const link& l) { return bool(l.socket); })) continue;
       text += (text.empty() ? "rank " : ", rank ") + std::to_string(world.peers[i]);
-      if (peers[i].where.port() != 0) text += " at " + in_words(peers[i].where);
+      if (!peers[i].rails.empty()) text += " at " + in_words(peers[i].rails.front());
     }
     return text;
   }
@@ -323,11 +342,11 @@ struct rendezvous::state {
   const rg_world& world;
   const std::uint64_t buffer_bytes;
   const rg_authenticate* authenticate;
-  asio::io_context io{1}; // run by one thread
-  asio::ip::tcp::acceptor acceptor{io};
+  asio::io_context io{1};                        // run by one thread
+  std::deque<asio::ip::tcp::acceptor> acceptors; // by rail: in the order of world.addresses
   const token name = random_bytes<token>();
   std::string blob;
-  std::vector<listener> peers; // in the order of world.peers; port 0: the peer connects to this rank
+  std::vector<listener> peers; // in the order of world.peers; without rails: the peer connects to this rank
   std::vector<link> links;     // by peer, then lane
   std::list<std::shared_ptr<pending_connection>> pending_connections; // the oldest first
   std::size_t missing = 0;
@@ -350,7 +369,8 @@ std::vector<link> rendezvous::connect(std::span<const rg_blob> blobs, std::uint6
     const std::uint32_t peer = s.world.peers[i];
     s.peers.push_back(peer < s.world.rank ? parse_blob(peer, blobs[peer]) : listener{});
   }
-  asio::co_spawn(s.io, s.accept_all(), asio::detached);
+  for (std::size_t rail = 0; rail < s.acceptors.size(); ++rail)
+    asio::co_spawn(s.io, s.accept_all(rail), asio::detached);
   for (std::uint32_t i = 0; i < s.world.peer_count; ++i)
     for (std::uint32_t lane = 0; lane < s.world.lanes && s.world.peers[i] < s.world.rank; ++lane)
       asio::co_spawn(s.io, s.reach(s.world.peers[i], lane, s.peers[i]), asio::detached);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How ranks connect: one connection per peer and lane, made by the higher rank, and authenticated in both directions
-// before any other data. It uses Boost.Asio because many handshakes run at once, under one deadline.
+// before any other data. If ranks have several addresses (rails), connections are spread over them. It uses Boost.Asio
+// because many handshakes run at once, under one deadline.
 //
 //   connecting                               accepting
 //     hello {ranks, lane, token, nonce}  ->    closes the connection if it does not expect this rank
@@ -28,13 +29,14 @@ namespace tcp {
 // A connection after the handshake: non-blocking, with TCP_NODELAY.
 struct link {
   std::uint32_t peer, lane;
+  std::size_t rail; // index of this rank's address at its end
   descriptor socket;
 };
 
 // [main]
 class rendezvous {
 public:
-  // Listens on an ephemeral port of the first of world.addresses, or of 127.0.0.1 if there is none. `buffer_bytes` is
+  // Listens on an ephemeral port of each of world.addresses. `buffer_bytes` is
   // the size of each socket's send and receive buffer; 0: the kernel's default. `host` and `world`, including its list
   // of peers in ascending order, must outlive the object. Throws RG_E_UNSUPPORTED if the host does not offer
   // "regatta.authenticate/1", RG_E_CONFIG if the address is not numeric or cannot be listened on, and RG_E_OPERATION if
@@ -42,8 +44,8 @@ public:
   rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes);
   ~rendezvous();
 
-  // Returns the address of this rank for its peers: "tcp/1 ADDRESS PORT TOKEN", the token in hexadecimal. Valid as long
-  // as this object.
+  // Returns the addresses of this rank for its peers: "tcp/1 TOKEN ADDRESS PORT ADDRESS PORT ...", the token in
+  // hexadecimal. Valid as long as this object.
   const std::string& blob() const;
 
   // Makes all connections and returns them sorted by peer, then lane; call it once. `blobs` are those of all ranks, by

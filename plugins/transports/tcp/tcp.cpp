@@ -75,11 +75,13 @@ public:
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
     auto links = rendezvous_->connect(blobs, timeout_ns);
     rendezvous_.reset();
+    for (std::uint32_t r = 0; r < world_->address_count && world_->address_count > 1; ++r)
+      rails_.push_back("rail_" + std::to_string(r) + "_bytes");
     lanes_.resize(world_->lanes);
     peers_.resize(world_->size);
     for (tcp::link& l : links) {
-      auto& c = *connections_.emplace_back(std::make_unique<connection>(shared_, l.peer, l.lane, std::move(l.socket)));
-      peers_[l.peer].lanes.push_back(&c); // links are sorted by peer, then lane
+      auto& c = *connections_.emplace_back(std::make_unique<connection>(shared_, std::move(l)));
+      peers_[c.peer()].lanes.push_back(&c); // links are sorted by peer, then lane
       watch(c.native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &c);
     }
   }
@@ -192,9 +194,14 @@ public:
 
   std::span<const rg_counter> own_counters() {
     std::uint64_t retransmits = 0;
-    for (const auto& c : connections_) retransmits += c->retransmits();
+    std::vector<std::uint64_t> bytes(rails_.size());
+    for (const auto& c : connections_) {
+      retransmits += c->retransmits();
+      if (!rails_.empty()) bytes[c->rail()] += c->bytes();
+    }
     own_counters_ = {rg::counter("retransmits", retransmits), rg::counter("system_calls", shared_.system_calls),
                      rg::counter("epoll_waits", polls_)};
+    for (std::size_t r = 0; r < rails_.size(); ++r) own_counters_.push_back(rg::counter(rails_[r].c_str(), bytes[r]));
     return own_counters_;
   }
 
@@ -342,7 +349,8 @@ private:
   bool armed_ = false;      // from arm() until the next poll()
   unsigned unasked_ = 0;    // rounds since epoll was asked last
   std::uint64_t polls_ = 0; // calls of epoll
-  std::array<rg_counter, 3> own_counters_{};
+  std::vector<rg_counter> own_counters_;
+  std::vector<std::string> rails_;            // names of the counters of rails, by rail; empty: there is one rail
   connection* latest_ = nullptr;              // the connection of the latest receive
   std::optional<tcp::rendezvous> rendezvous_; // from listen() until connect() has succeeded
   tcp::common shared_;

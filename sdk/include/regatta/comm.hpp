@@ -282,8 +282,8 @@ public:
   }
   // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up
   // where they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
-  operation all_reduce(const group& g, rg_buffer buffer) {
-    return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .source = buffer, .target = buffer});
+  operation all_reduce(const group& g, rg_buffer buffer, std::uint32_t wire = 0) {
+    return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .wire = wire, .source = buffer, .target = buffer});
   }
   // The other members' chunks of the buffer are undefined afterwards.
   operation reduce_scatter(const group& g, rg_buffer buffer) {

@@ -60,12 +60,19 @@ template <class E> struct entry {
 
 } // namespace detail::executors
 
-// An op that an executor implements, and the names of its attributes, each a number.
+// An op that an executor implements, and the names of its attributes, with empty texts behind the last of each array.
 struct op_attributes {
   std::string_view op;
-  std::array<std::string_view, 8> names{}; // empty behind the last name
-  bool has(std::string_view name) const {
-    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+  std::array<std::string_view, 8> names{}; // of attributes that are numbers
+  std::array<std::string_view, 4> lists{}; // of those that are lists of numbers
+  std::array<std::string_view, 4> texts{}; // of those that are texts
+
+  bool has(std::string_view name) const { return !kind_of(name).empty(); }
+  // Returns "number", "list" or "text"; an empty text for an attribute that the op does not have.
+  std::string_view kind_of(std::string_view name) const {
+    const auto in = [name](const auto& all) { return std::find(all.begin(), all.end(), name) != all.end(); };
+    if (name.empty()) return {};
+    return in(names) ? "number" : in(lists) ? "list" : in(texts) ? "text" : "";
   }
 };
 
@@ -83,17 +90,18 @@ inline void refuse_unknown_attributes(const rg_node& node, const op_attributes& 
   for (std::uint32_t i = 0; i < node.attr_count; ++i) {
     const rg_attr a = copy_versioned(at_stride(node.attrs, i));
     const std::string name(text_of(a.name));
-    if (!known.has(name)) refuse("this executor does not know the attribute " + name);
-    if (a.numbers || a.text)
-      refuse("expected a number for the attribute " + name + ", got a " + (a.text ? "text" : "list"));
+    const std::string_view kind = known.kind_of(name), got = a.text ? "text" : a.numbers ? "list" : "number";
+    if (kind.empty()) refuse("this executor does not know the attribute " + name);
+    if (kind != got)
+      refuse("expected a " + std::string(kind) + " for the attribute " + name + ", got a " + std::string(got));
   }
 }
 
 } // namespace detail::executors
 
 // [main] For compile(), before it reads the nodes. Throws rg::error, RG_E_UNSUPPORTED, if a node has an attribute that
-// its op in `known` does not have, or one that is a list or a text instead of a number. The text names layer, op and
-// attribute. The engine then asks the next executor. Nodes whose op is not in `known` are skipped.
+// its op in `known` does not have, or one of another kind, such as a list instead of a number. The text names layer, op
+// and attribute. The engine then asks the next executor. Nodes whose op is not in `known` are skipped.
 inline void refuse_unknown_attributes(const rg_graph& graph, std::span<const op_attributes> known) {
   for (std::uint32_t k = 0; k < graph.node_count; ++k) {
     const rg_node n = copy_versioned(at_stride(graph.nodes, k));

@@ -14,7 +14,8 @@
 //   }
 //
 // Shapes are those of one sample, and canonical: channels, height, width. An op has a name, inputs, weights in a fixed
-// order, and attributes, which are numbers. An executor implements the ops of this table:
+// order, and attributes, which are numbers here; an op of one's own may have lists and texts, too (network::node()). An
+// executor implements the ops of this table:
 //
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
@@ -99,6 +100,51 @@ struct weight_options {
   bool compressible = true; // strategies may compress the gradient
 };
 
+// An attribute of a node: a number, a list of numbers or a text. `name` is kept by pointer: use a literal.
+//
+//   net.node("vendor.shift", "", {x}, {}, {{"by", 3}, {"axes", {1, 2}}, {"border", "wrap"}}, x.dims());
+class attribute {
+public:
+  attribute(const char* name, double number) : name_(name), number_(number) {}
+  attribute(const char* name, std::initializer_list<double> numbers) : attribute(name, std::vector<double>(numbers)) {}
+  attribute(const char* name, std::vector<double> numbers)
+      : name_(name), numbers_(std::move(numbers)), is_list_(true) {}
+  attribute(const char* name, std::string text) : name_(name), text_(std::move(text)), is_text_(true) {}
+
+  // Returns the attribute for the C ABI; valid as long as this object stays where it is.
+  rg_attr get() const noexcept {
+    auto a = make_versioned<rg_attr>();
+    a.name = name_;
+    a.number = number_;
+    a.count = static_cast<std::uint32_t>(numbers_.size());
+    if (is_list_) a.numbers = numbers_.empty() ? &number_ : numbers_.data(); // not null, also of an empty list
+    if (is_text_) a.text = text_.c_str();
+    return a;
+  }
+
+private:
+  const char* name_;
+  double number_ = 0;
+  std::vector<double> numbers_;
+  std::string text_;
+  bool is_list_ = false, is_text_ = false;
+};
+
+// Attributes: {{"kernel", 3}, {"axes", {1, 2}}}, or a vector.
+class attribute_list {
+public:
+  attribute_list() = default;
+  attribute_list(std::initializer_list<attribute> all) : all_(all) {}
+  attribute_list(std::vector<attribute> all) : all_(std::move(all)) {}
+  attribute_list(const std::vector<std::pair<const char*, double>>& numbers) {
+    for (const auto& [name, number] : numbers) all_.emplace_back(name, number);
+  }
+  std::vector<attribute> take() { return std::move(all_); }
+
+private:
+  std::vector<attribute> all_;
+};
+
 // [main] A network under construction. Throws rg::error (RG_E_CONFIG) for a shape of more than RG_MAX_DIMS dimensions
 // and for an input that comes after another node; the layers below check shapes.
 class network {
@@ -149,18 +195,14 @@ public:
   // Adds a node without checking it; all layers below call it. An empty name becomes the name of the op and a number.
   // `op` and the names of attributes are kept by pointer: use literals. `dims`: shape of the output for one sample.
   value node(const char* op, std::string name, const std::vector<value>& inputs, std::vector<std::uint32_t> weights,
-             const std::vector<std::pair<const char*, double>>& attributes, shape dims) {
+             attribute_list attributes, shape dims) {
     auto& n = nodes_.emplace_back();
     n.op = op;
     n.name = name.empty() ? op + std::to_string(nodes_.size()) : std::move(name);
     for (const auto& v : inputs) n.inputs.push_back(v.node());
     n.weights = std::move(weights);
-    for (const auto& [key, number] : attributes) {
-      auto a = make_versioned<rg_attr>();
-      a.name = key;
-      a.number = number;
-      n.attributes.push_back(a);
-    }
+    n.owned_attributes = attributes.take();
+    for (const attribute& a : n.owned_attributes) n.attributes.push_back(a.get());
     n.dims = std::move(dims);
     return {*this, static_cast<std::uint32_t>(nodes_.size() - 1)};
   }
@@ -203,7 +245,8 @@ private:
     const char* op;
     std::string name;
     std::vector<std::uint32_t> inputs, weights;
-    std::vector<rg_attr> attributes;
+    std::vector<attribute> owned_attributes;
+    std::vector<rg_attr> attributes; // of owned_attributes
     shape dims;
   };
 

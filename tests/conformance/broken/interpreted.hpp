@@ -51,6 +51,7 @@ public:
     info.layout = "canonical";
     info.metric_sums = 2; // right, counted
     info.metric = "top1";
+    info.flops_per_sample = flops();
     return info;
   }
 
@@ -72,7 +73,7 @@ public:
     rg_step_result result{};
     result.loss_sum = forward(b);
     result.count = batch.samples;
-    hooks.backward();
+    begin_backward(hooks);
     backward(b);
     for (std::size_t t = 0; t < order_.size(); ++t) {
       const std::vector<double>&values = reference_.tensors[order_[t]], &gradient = reference_.gradients[order_[t]];
@@ -83,7 +84,7 @@ public:
           gradients_[t][i] =
               static_cast<float>(gradient[i]) + (batch.flags & RG_BATCH_ACCUMULATE ? gradients_[t][i] : 0.0F);
     }
-    if (dense_ && batch.flags & RG_BATCH_LAST) hooks.ready(dense_ - 1);
+    if (dense_ && batch.flags & RG_BATCH_LAST) end_backward(hooks);
     return result;
   }
 
@@ -104,6 +105,7 @@ public:
   double metric(std::span<const double> sums) { return sums[1] > 0 ? sums[0] / sums[1] : 0; }
 
 protected:
+  virtual double flops() const { return 0; } // unknown
   virtual void start(const rg_tensor& t, std::uint32_t number, std::uint64_t seed, std::span<float> out) {
     rg::initial_values(t, number, 0, seed, out);
   }
@@ -113,6 +115,8 @@ protected:
       std::copy_n(weights_[t], values.size(), values.begin());
     }
   }
+  virtual void begin_backward(const rg::hooks& hooks) { hooks.backward(); }
+  virtual void end_backward(const rg::hooks& hooks) { hooks.ready(dense_ - 1); }
   virtual double forward(const reference::batch& b) { return reference_.forward(b); }
   virtual void backward_node(std::size_t k, const reference::batch& b) { reference_.backward_node(k, b); }
   virtual std::size_t predicted(std::span<const double> logits) {

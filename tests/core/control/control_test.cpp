@@ -488,4 +488,9 @@ TEST_CASE("ranks are taken before the one who started them when memory runs out"
 TEST_CASE("the address of an interface") {
   CHECK(address_of_interface("lo") == "127.0.0.1");
   CHECK_THROWS_WITH_AS(address_of_interface("eth77"), doctest::Contains("lo (127.0.0.1"), failure);
+  using texts = std::vector<std::string>;
+  CHECK(addresses_of_interfaces("lo") == texts{"127.0.0.1"});
+  CHECK(addresses_of_interfaces("lo, 127.0.0.2,::1") == texts{"127.0.0.1", "127.0.0.2", "::1"});
+  CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,127.0.0.1"), doctest::Contains("127.0.0.1 occurs twice"), failure);
+  CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,"), doctest::Contains("no network interface \"\""), failure);
 }

@@ -5,8 +5,11 @@
 
 #include "base/failure.hpp"
 #include "device/host.hpp"
+#include "timeline/rank_trace.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <regatta/clock.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -24,6 +27,7 @@ struct recording_transport {
   std::vector<rg_transfer> posted; // not yet complete
   std::vector<std::pair<std::uint32_t, float>> finished;
   std::int32_t error = 0; // with which all of them fail; 0: they succeed
+  std::uint64_t time = 0; // when all of them ended; 0: unknown
 
   static recording_transport& of(void* self) { return *static_cast<recording_transport*>(self); }
   static rg_transport functions() {
@@ -33,7 +37,7 @@ struct recording_transport {
       return rg_status{RG_OK};
     };
     f.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t, std::uint32_t* count) {
-      auto& [posted, finished, error] = of(self);
+      auto& [posted, finished, error, time] = of(self);
       *count = 0;
       for (const auto& [peer, value] : finished) {
         const auto t = std::find_if(posted.begin(), posted.end(), [&](const auto& p) { return p.peer == peer; });
@@ -42,6 +46,7 @@ struct recording_transport {
         out[*count] = {};
         out[*count].cookie = t->cookie;
         out[*count].vendor_error = error;
+        out[*count].time_ns = time;
         if (error) out[*count].status = RG_E_PEER;
         out[(*count)++].bytes = t->bytes;
         posted.erase(t);
@@ -93,7 +98,8 @@ struct fixture {
   std::unique_ptr<staging> stage = stage_on_host(processor);
   region_table regions{nullptr, nullptr, false};
   rg_buffer whole = regions.allocate(RG_F32, 100, "the test's region");
-  transfers under_test{functions, &transport, caps, host, "transport", regions, *stage, nullptr, 0, 4, 1};
+  trace_recorder trace{100};
+  transfers under_test{functions, &transport, caps, host, "transport", regions, *stage, nullptr, 0, 4, 1, &trace};
 };
 
 } // namespace
@@ -136,4 +142,28 @@ TEST_CASE("the error of a transport's library is in the text of the run's end") 
   f.transport.error = -42;
   f.finish({{1, 0.0F}});
   CHECK_THROWS_WITH_AS(f.under_test.require_success(), doctest::Contains("(error -42 of its library)"), failure);
+}
+
+TEST_CASE("in a trace a message ends when the transport says so, if that is possible") {
+  fixture f(RG_CAP_ADD);
+  f.trace.record(true);
+  std::vector<std::uint64_t> said;
+  const auto receive = [&](auto time) {
+    f.under_test.recv(11, 1, 0, f.part(0, 50), false);
+    said.push_back(f.transport.time = time(rg::now_ns()));
+    CHECK(f.finish({{1, 0.0F}}) == fixture::cookies{11});
+  };
+  receive([](std::uint64_t now) { return now; });
+  receive([](std::uint64_t) { return 0; });                           // unknown
+  receive([](std::uint64_t) { return 1; });                           // before it began
+  receive([](std::uint64_t now) { return now + 3'600'000'000'000; }); // later than poll()
+  const std::uint64_t end = rg::now_ns();
+  const rank_trace t = rank_trace_from(f.trace.take(0, ""));
+  REQUIRE(t.events.size() == 4);
+  CHECK(t.events[0].end == said[0]);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(t.events[i].end > t.events[i].begin);
+    CHECK(t.events[i].end <= end);
+    CHECK(t.events[i].end != said[i]);
+  }
 }

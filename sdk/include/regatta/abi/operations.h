@@ -103,13 +103,19 @@ typedef struct rg_op_transfer {
  * are the same (the collective is in place): ALL_REDUCE, REDUCE and BROADCAST have one buffer; the chunk of ALL_GATHER
  * and GATHER is where it belongs in the target; that of REDUCE_SCATTER and SCATTER is where it lies in the source.
  * ALL_TO_ALL is never in place. The source does not change, except of a REDUCE_SCATTER in place, whose other chunks are
- * undefined afterwards. */
+ * undefined afterwards.
+ *
+ * With a wire type, elements are rounded to it, to nearest even. Where they are not reduced, every element of a target
+ * is a rounded one, also in the chunk that a member has from itself. A maximum is that of the rounded elements. A sum
+ * may be rounded after each addition, and a member may add its own elements before they are rounded: of n members it
+ * differs from the sum of the rounded elements by at most (n + 1) u of the sum of their magnitudes, where u is 2^-8 of
+ * RG_BF16 and 2^-11 of RG_F16, and the errors of many elements cancel. */
 typedef struct rg_op_collective {
   rg_op op;
   uint32_t group;     /* from split() */
   uint32_t root;      /* REDUCE, BROADCAST, GATHER, SCATTER: the root's index among the members */
   uint32_t reduction; /* rg_reduction, of ALL_REDUCE, REDUCE and REDUCE_SCATTER; else 0 */
-  uint32_t wire;      /* the wire type of RG_F32; 0: the type in memory */
+  uint32_t wire;      /* the wire type of RG_F32 (RG_F16, RG_BF16, RG_F8_*); 0: the type in memory */
   rg_buffer source, target;
   /* [members] Elements of each chunk, valid until the operation ends: of the buffer that has all chunks, in ALL_TO_ALL
    * of the source. Null: equal chunks in ALL_TO_ALL; else, with lines = (count + 15) / 16, chunk k begins at element

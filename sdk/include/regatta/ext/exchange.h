@@ -18,7 +18,8 @@ extern "C" {
 typedef struct rg_exchange {
   uint32_t struct_size;
   void* context;
-  /* [main] Within connect() and later functions of the transport in [main], not within create(), caps() or listen().
+  /* [main] Within connect() and later functions of the transport in [main]; within create(), caps() and listen() it
+   * fails with RG_E_OPERATION.
    * Sends `mine` to all `members`, ranks in ascending order with this one among them, and writes to parts[k] the bytes
    * of members[k]; they are valid until the next call. Blocks until all members have called it, which call it for the
    * same groups in the same order. No bytes make it a barrier of the group. At most 4096 bytes a member. Fails with
