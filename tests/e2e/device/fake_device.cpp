@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An executor for tests: it runs graphs by the CPU's executor, on a fake GPU (streams.hpp). All arithmetic is the
-// host's, so results are bit-identical to the CPU's if the order is right.
+// host's, so results are bit-identical to the CPU's if the order is right. It is built for two kinds of device (FAKE_KIND):
+// "cuda", and "toy", which the engine has never heard of.
 #include "device/host.hpp"
 #include "fake_link.hpp"
+#include "late_sums.hpp"
 #include "memory/arithmetic.hpp"
 
 #include <array>
@@ -14,6 +16,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <dlfcn.h>
@@ -26,7 +30,7 @@ using fake::gpu;
 
 class fake_gpu {
 public:
-  static constexpr const char* kind = "cuda";
+  static constexpr const char* kind = FAKE_KIND;
 
   fake_gpu(const rg_host*, std::int32_t, std::uint32_t streams) {
     for (std::uint32_t s = 0; s < streams; ++s) streams_.push_back(gpu_.make_stream());
@@ -115,6 +119,15 @@ private:
   regatta::host_processor processor_; // of the device's thread
 };
 
+// The toy exports its memory, as a device of another vendor might.
+struct toy : fake_gpu {
+  using fake_gpu::fake_gpu;
+  static rg::exported_memory export_memory(void* address, std::uint64_t) {
+    return gpu::instance().export_memory(address);
+  }
+};
+using offered = std::conditional_t<std::string_view(FAKE_KIND) == "toy", toy, fake_gpu>;
+
 // The CPU's executor, loaded from its plugin.
 const rg_executor& inner_executor(const rg_host* host) {
   static const rg_executor found = [&] {
@@ -129,9 +142,9 @@ const rg_executor& inner_executor(const rg_host* host) {
 class fake_model {
 public:
   fake_model(const rg_host* host, const rg_graph& graph, rg_model_setup setup)
-      : functions_(*inner_executor(host).model) {
+      : sums_(host), functions_(*inner_executor(host).model) {
     setup.memory = RG_MEMORY_HOST;
-    check(inner_executor(host).compile(host, nullptr, &graph, &setup, &inner_));
+    check(inner_executor(host).compile(sums_.host(), nullptr, &graph, &setup, &inner_));
     stream_ = gpu_.make_stream();
     info_ = rg::make_versioned<rg_model_info>();
     check(functions_.describe(inner_, &info_));
@@ -153,7 +166,7 @@ public:
     do_now([&] { check(functions_.bind(inner_, &memory)); });
   }
 
-  // Enqueues everything and waits for nothing.
+  // Enqueues everything and waits for nothing, unless the model sums over the workers.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     for (std::uint32_t i = info_.tensor_count; i-- > 0;)
       if (kind_of(i) == RG_TENSOR_DENSE)
@@ -167,7 +180,9 @@ public:
       if (t.count && !(gpu_.is_pinned(t.weights) && gpu_.is_pinned(t.gradients)))
         throw rg::error(RG_E_PLUGIN, "the windows of tables are not in pinned memory");
     double* const loss = &losses_[steps_++ % losses_.size()];
+    sums_.begin();
     gpu_.add(stream_, [this, mine, loss] {
+      const std::unique_ptr<fake::late_sums, void (*)(fake::late_sums*)> ended(&sums_, [](auto* s) { s->end(); });
       keep(*mine); // as on a device, inputs are read now
       mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
@@ -188,6 +203,10 @@ public:
     auto result = rg::make_versioned<rg_step_result>();
     result.count = batch.samples;
     hooks.late_loss(loss, done);
+    if (sums_.any()) {
+      gpu_.passed(done); // starts the work
+      sums_.serve();
+    }
     return result;
   }
   void evaluate(const rg_batch& batch, std::span<double> sums) {
@@ -263,6 +282,7 @@ private:
   }
 
   gpu& gpu_ = gpu::instance();
+  fake::late_sums sums_;
   rg_model functions_;
   void* inner_ = nullptr;
   std::size_t stream_ = 0;
@@ -281,7 +301,7 @@ private:
 struct executor {
   using model = fake_model;
   static constexpr std::uint32_t memory = RG_MEMORY_DEVICE;
-  static constexpr const char* device = "cuda";
+  static constexpr const char* device = FAKE_KIND;
   static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
     return std::make_unique<model>(host, graph, setup);
@@ -289,7 +309,7 @@ struct executor {
 };
 
 constexpr rg_devices devices = {
-    sizeof(rg_devices), "cuda", [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
+    sizeof(rg_devices), FAKE_KIND, [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
     [](const rg_host*, std::uint32_t, char* text, std::uint64_t room) -> rg_status {
       return std::snprintf(text, room, "none"), RG_OK;
     },
@@ -298,15 +318,15 @@ constexpr rg_devices devices = {
     }};
 
 rg_component component() {
-  rg_component c = rg::executor<executor>("fake", "networks on a device that is none, for tests");
+  rg_component c = rg::executor<executor>(FAKE_ID, "networks on a device that is none, for tests");
   c.extension = [](const char* id) -> const void* {
     if (std::strcmp(id, RG_EXT_DEVICES) == 0) return &devices;
-    return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<fake_gpu>() : nullptr;
+    return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<offered>() : nullptr;
   };
   return c;
 }
 
 } // namespace
 
-RG_PLUGIN("fake_device", "0.1.0", component(),
-          rg::transport<fake::link>("fake_link", "between devices that are none, for tests"))
+RG_PLUGIN(FAKE_ID "_device", "0.1.0", component(),
+          rg::transport<fake::link>(FAKE_ID "_link", "between devices that are none, for tests"))

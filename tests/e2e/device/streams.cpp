@@ -6,8 +6,10 @@
 #include <exception>
 #include <string>
 
+#include <fcntl.h>
 #include <regatta/plugin.hpp>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace fake {
 
@@ -17,7 +19,10 @@ gpu& gpu::instance() {
 }
 
 gpu::gpu() {
-  void* const p = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  file_ = memfd_create("fake device", MFD_CLOEXEC);
+  void* const p = file_ < 0 || ftruncate(file_, room) != 0
+                      ? MAP_FAILED
+                      : mmap(nullptr, room, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (p == MAP_FAILED) throw rg::error(RG_E_DEVICE, "the fake device has no room for its memory");
   memory_ = static_cast<std::byte*>(p);
   if (const char* how = std::getenv("REGATTA_FAKE_DEVICE"); how && std::string(how) != "late") {
@@ -43,6 +48,12 @@ void* gpu::allocate(std::uint64_t bytes) {
   void* const p = memory_ + taken_;
   taken_ += size;
   return p;
+}
+
+rg::exported_memory gpu::export_memory(const void* address) const {
+  const int fd = fcntl(file_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) throw rg::error(RG_E_DEVICE, "the fake device cannot export its memory");
+  return {fd, static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - memory_)};
 }
 
 void gpu::pinned(void* address, std::uint64_t bytes) {
@@ -82,18 +93,22 @@ void gpu::wait_for(std::size_t s, rg_fence fence) {
 
 rg_fence gpu::record(std::size_t s) {
   const std::lock_guard lock(mutex_);
-  fences_.push_back({s, streams_[s].made});
-  return fences_.size();
+  return add_fence({s, streams_[s].made});
+}
+
+rg_fence gpu::add_fence(point p) {
+  fences_.push_back(p);
+  return (fences_.size() - 1) ^ mask;
 }
 
 rg_fence gpu::mark(std::size_t s) {
   const std::lock_guard lock(mutex_);
-  const rg_fence fence = fences_.size() + 1;
+  const rg_fence fence = add_fence({s, streams_[s].made + 1});
   streams_[s].waiting.emplace_back(0, [this, fence] {
     const std::lock_guard inside(mutex_);
     marked_[fence] = clock_ns_;
   });
-  fences_.push_back({s, ++streams_[s].made});
+  ++streams_[s].made;
   return fence;
 }
 
@@ -106,8 +121,8 @@ double gpu::elapsed(rg_fence from, rg_fence to) {
 }
 
 gpu::point gpu::of(rg_fence fence) const {
-  if (!fence || fence > fences_.size()) throw rg::error(RG_E_PLUGIN, "the fake device made no such fence");
-  return fences_[fence - 1];
+  if ((fence ^ mask) >= fences_.size()) throw rg::error(RG_E_PLUGIN, "the fake device made no such fence");
+  return fences_[fence ^ mask];
 }
 
 bool gpu::passed(rg_fence fence) {
