@@ -92,12 +92,12 @@ int dispatch(int argc, char** argv) {
   CLI::Option* const run_file = run_app->add_option("FILE", run.file, "the experiment")->type_name("FILE.toml");
   add_repeatable(run_app, "--set", run.changes.set, "KEY=VALUE", "override a key (repeatable)");
   add_repeatable(run_app, "--sweep", run.changes.sweep, "KEY=V1,V2,...", "sweep a key (repeatable)");
-  CLI::Option* const again =
+  CLI::Option* const run_again =
       add_option(run_app, "--again", run.again, "RESULT",
                  "in place of FILE: run the cases of a stored result again, as they were, and compare the two");
-  again->excludes(run_file)->excludes("--sweep");
+  run_again->excludes(run_file)->excludes("--sweep");
   add_option(run_app, "--case", run.only_case, "N", "with --again: only the case of this number, counted from 1")
-      ->needs(again)
+      ->needs(run_again)
       ->check(CLI::Range(1, 1'000'000));
   add_option(run_app, "--out", run.out, "DIR", "folder for the results (default: results/NAME-TIME)");
   run_app->add_flag("--resume", run.resume,

@@ -122,8 +122,7 @@ experiment cases_again::load(const std::vector<std::string>& set, const registry
     for (std::string& notice : one.notices)
       if (std::ranges::find(all.notices, notice) == all.notices.end()) all.notices.push_back(std::move(notice));
   }
-  const json report = experiment_of.at("report");
-  all.report = {report.at("rows"), report.at("columns"), report.at("value")};
+  all.reports = experiment_of.at("report");
   return all;
 }
 

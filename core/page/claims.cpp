@@ -25,7 +25,7 @@ void write_claims(writer& w, const result_view& r) {
                            {std::to_string(claim.at("repeats").get<std::size_t>()), nullptr, ""},
                            {claim_verdict(claim), nullptr, ""}},
                           ""});
-  w.raw(markup_of(table));
+  w.table(table);
   w.paragraph(
       "A value is left / right, or the figure of one case. A claim holds or fails if that is significant at 5 % "
       "over all claims (Holm); else it is undecided.");

@@ -11,10 +11,10 @@
 namespace regatta::conformance {
 namespace {
 
-constexpr std::uint64_t batch = 4;
+constexpr std::uint64_t batch_size = 4;
 
 void flops(const subject& s) {
-  const model_under_test m(s, batch);
+  const model_under_test m(s, batch_size);
   if (!m.executor()) throw skipped("it computes its own step, whose operations the suite cannot count");
   const double declared = m.info().flops_per_sample;
   if (declared == 0) throw skipped("rg_model_info.flops_per_sample is 0: unknown");
@@ -37,7 +37,7 @@ void flops(const subject& s) {
 }
 
 void tokens(const subject& s) {
-  const model_under_test m(s, batch);
+  const model_under_test m(s, batch_size);
   const std::uint32_t declared = m.info().tokens_input;
   if (!declared) throw skipped("it has no tokens (rg_model_info.tokens_input is 0)");
   if (!m.executor()) throw skipped("it computes its own step, whose use of the input the suite cannot see");
@@ -62,7 +62,7 @@ void tokens(const subject& s) {
 }
 
 void backward(const subject& s) {
-  model_under_test m(s, batch);
+  model_under_test m(s, batch_size);
   const samples x = m.start();
   std::uint64_t calls = 0, early = 0;
   m.step(x, x.count, RG_BATCH_LAST,
