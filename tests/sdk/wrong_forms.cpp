@@ -113,4 +113,14 @@ namespace wrong_20 {
 #include "wrong_forms.inl"
 #undef WRONG
 } // namespace wrong_20
+namespace wrong_21 {
+#define WRONG 21
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_21
+namespace wrong_22 {
+#define WRONG 22
+#include "wrong_forms.inl"
+#undef WRONG
+} // namespace wrong_22
 #endif

@@ -153,6 +153,13 @@ struct compressor {
 #if WRONG == 11
   static void add(std::span<std::byte>, std::span<const std::byte>) {}
 #endif
+#if WRONG == 21
+  static constexpr std::string_view devices[] = {"cuda"};
+  static void compress(const rg_run&, std::span<const float>, std::span<std::byte>) {}
+#endif
+#if WRONG == 22
+  static void compress(const rg_run&, std::span<const float>, std::span<std::byte>) {}
+#endif
 };
 
 #undef FINAL

@@ -33,5 +33,7 @@ done <<'EOF'
 18|a strategy needs, in public: rg::comm& comm
 19|sensors must be public and of this form: rg_sensors sensors
 20|mark must be public and of this form: rg_fence mark(std::uint32_t stream), beside elapsed
+21|a compressor with devices needs: void compress(const rg_run& on
+22|a compressor with functions for devices needs the kinds
 EOF
 exit $failed

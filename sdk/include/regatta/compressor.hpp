@@ -15,6 +15,13 @@
 //     void residual(std::span<const std::byte> message, std::span<float> p);     // optional: p -= D(message)
 //     // Optional: D(sum) += D(message), of n elements each; both were compressed with the same seed.
 //     void add(std::span<std::byte> sum, std::span<const std::byte> message, std::uint64_t n);
+//
+//     // Optional: the kinds of device (train.device) for which the functions below enqueue kernels in on.stream. Spans
+//     // are of the device's addresses, which the host must not touch; on.device is one of these names.
+//     static constexpr std::array<std::string_view, 1> devices = {"cuda"};
+//     void compress(const rg_run& on, std::span<const float> x, std::span<std::byte> message, std::uint64_t seed);
+//     void decompress(const rg_run& on, std::span<const std::byte> message, std::span<float> y);
+//     void add(const rg_run& on, std::span<std::byte> sum, std::span<const std::byte> message, std::uint64_t n);
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::compressor<mine>("mine", "one line"))
 //
@@ -44,9 +51,14 @@
 // thread that computes them; and for each compressed tensor message_bytes.NAME and error.NAME, which is
 // ||p - D(C(p))||^2 / ||p||^2.
 //
-// The functions of C run on host memory beside the loop, one at a time for each rank (rg_op_run); they may allocate in
-// their first calls only. Runs with another train.device than "cpu" are refused. In simulations with ghosts only
-// bytes() runs, and a message takes the time in which its bytes and its elements move at 10 GB/s.
+// In host memory the functions of C run beside the loop, one at a time for each rank (rg_op_run); they may allocate in
+// their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes
+// and its elements move at 10 GB/s.
+//
+// On a device the functions with rg_run are called on the loop and wait for nothing: kernels run behind all work before,
+// and the message is the same as the host's. add(on, ...) is needed beside add(). residual() is not used: the residual is
+// p - decompress(message). The host does not wait for the messages, so that encode_seconds, decode_seconds and
+// error.NAME are not recorded. A run whose train.device is not among `devices` is refused.
 #pragma once
 
 #include <regatta/compressor_exchange.hpp>

@@ -141,14 +141,17 @@ private:
   task<> encode(message_layout& layout, rg_buffer message, std::uint64_t step) {
     const std::uint64_t begin = comm.now();
     co_await codec_.encode(layout, message, step);
-    comm.record_sum("encode_seconds", 1e-9 * static_cast<double>(comm.now() - begin));
+    record_time("encode_seconds", begin);
     codec_.record(layout);
   }
   // Adds `count` messages, one behind the other, to `sum`, which has the layout's elements.
   task<> decode(const message_layout& layout, rg_buffer messages, std::uint32_t count, rg_buffer sum) {
     const std::uint64_t begin = comm.now();
     co_await codec_.decode(layout, messages, count, sum);
-    comm.record_sum("decode_seconds", 1e-9 * static_cast<double>(comm.now() - begin));
+    record_time("decode_seconds", begin);
+  }
+  void record_time(const char* name, std::uint64_t begin) {
+    if (!codec_.on_device()) comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - begin));
   }
   // As above, for the messages of all workers, in ascending order of worker.
   task<> decode(const message_layout& layout, const lane_memory& d, rg_buffer sum) {
