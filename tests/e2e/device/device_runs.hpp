@@ -54,7 +54,10 @@ k = 2
 sparsity = [0.9]
 )";
 
-inline const std::string on_device = " --set train.device=cuda --plugin-path " REGATTA_DEVICE_PLUGINS;
+inline std::string on(const std::string& kind) {
+  return " --set train.device=" + kind + " --plugin-path " REGATTA_DEVICE_PLUGINS;
+}
+inline const std::string on_device = on("cuda");
 
 // Returns the metric without the times at which it was measured.
 inline json metric_of(const json& entry) {
@@ -77,13 +80,13 @@ inline void compare(const json& expected, const json& found) {
 }
 
 inline void same_as_on_the_host(const temporary_folder& s, const std::string& options,
-                                const std::vector<std::string>& orders = {"late"},
-                                const std::string& text = experiment) {
+                                const std::vector<std::string>& orders = {"late"}, const std::string& text = experiment,
+                                const std::string& kind = "cuda") {
   const json expected = results(s, text, options);
   REQUIRE(!expected.empty());
   for (const std::string& order : orders) {
     INFO(options, ", order: ", order);
-    compare(expected, results(s, text, options + on_device, "REGATTA_FAKE_DEVICE=" + order));
+    compare(expected, results(s, text, options + on(kind), "REGATTA_FAKE_DEVICE=" + order));
   }
 }
 

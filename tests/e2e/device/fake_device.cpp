@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An executor for tests: it runs graphs by the CPU's executor, on a fake GPU (streams.hpp). All arithmetic is the
-// host's, so results are bit-identical to the CPU's if the order is right.
+// host's, so results are bit-identical to the CPU's if the order is right. It is built for two kinds of device (FAKE_KIND):
+// "cuda", and "toy", which the engine has never heard of.
 #include "device/host.hpp"
 #include "fake_link.hpp"
 #include "memory/arithmetic.hpp"
@@ -26,7 +27,7 @@ using fake::gpu;
 
 class fake_gpu {
 public:
-  static constexpr const char* kind = "cuda";
+  static constexpr const char* kind = FAKE_KIND;
 
   fake_gpu(const rg_host*, std::int32_t, std::uint32_t streams) {
     for (std::uint32_t s = 0; s < streams; ++s) streams_.push_back(gpu_.make_stream());
@@ -281,7 +282,7 @@ private:
 struct executor {
   using model = fake_model;
   static constexpr std::uint32_t memory = RG_MEMORY_DEVICE;
-  static constexpr const char* device = "cuda";
+  static constexpr const char* device = FAKE_KIND;
   static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
     return std::make_unique<model>(host, graph, setup);
@@ -289,7 +290,7 @@ struct executor {
 };
 
 constexpr rg_devices devices = {
-    sizeof(rg_devices), "cuda", [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
+    sizeof(rg_devices), FAKE_KIND, [](const rg_host*, std::uint32_t* count) -> rg_status { return *count = 2, RG_OK; },
     [](const rg_host*, std::uint32_t, char* text, std::uint64_t room) -> rg_status {
       return std::snprintf(text, room, "none"), RG_OK;
     },
@@ -298,7 +299,7 @@ constexpr rg_devices devices = {
     }};
 
 rg_component component() {
-  rg_component c = rg::executor<executor>("fake", "networks on a device that is none, for tests");
+  rg_component c = rg::executor<executor>(FAKE_ID, "networks on a device that is none, for tests");
   c.extension = [](const char* id) -> const void* {
     if (std::strcmp(id, RG_EXT_DEVICES) == 0) return &devices;
     return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<fake_gpu>() : nullptr;
@@ -308,5 +309,5 @@ rg_component component() {
 
 } // namespace
 
-RG_PLUGIN("fake_device", "0.1.0", component(),
-          rg::transport<fake::link>("fake_link", "between devices that are none, for tests"))
+RG_PLUGIN(FAKE_ID "_device", "0.1.0", component(),
+          rg::transport<fake::link>(FAKE_ID "_link", "between devices that are none, for tests"))

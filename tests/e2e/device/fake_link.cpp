@@ -13,8 +13,10 @@
 namespace fake {
 
 rg_transport_caps link::caps() const {
-  return {
-      .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP, .memory = RG_MEMORY_DEVICE, .p2p = RG_P2P_ORDERED, .device = "cuda"};
+  return {.flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP,
+          .memory = RG_MEMORY_DEVICE,
+          .p2p = RG_P2P_ORDERED,
+          .device = FAKE_KIND};
 }
 
 rg_blob link::listen(const rg_world& world) {

@@ -82,18 +82,22 @@ void gpu::wait_for(std::size_t s, rg_fence fence) {
 
 rg_fence gpu::record(std::size_t s) {
   const std::lock_guard lock(mutex_);
-  fences_.push_back({s, streams_[s].made});
-  return fences_.size();
+  return add_fence({s, streams_[s].made});
+}
+
+rg_fence gpu::add_fence(point p) {
+  fences_.push_back(p);
+  return (fences_.size() - 1) ^ mask;
 }
 
 rg_fence gpu::mark(std::size_t s) {
   const std::lock_guard lock(mutex_);
-  const rg_fence fence = fences_.size() + 1;
+  const rg_fence fence = add_fence({s, streams_[s].made + 1});
   streams_[s].waiting.emplace_back(0, [this, fence] {
     const std::lock_guard inside(mutex_);
     marked_[fence] = clock_ns_;
   });
-  fences_.push_back({s, ++streams_[s].made});
+  ++streams_[s].made;
   return fence;
 }
 
@@ -106,8 +110,8 @@ double gpu::elapsed(rg_fence from, rg_fence to) {
 }
 
 gpu::point gpu::of(rg_fence fence) const {
-  if (!fence || fence > fences_.size()) throw rg::error(RG_E_PLUGIN, "the fake device made no such fence");
-  return fences_[fence - 1];
+  if ((fence ^ mask) >= fences_.size()) throw rg::error(RG_E_PLUGIN, "the fake device made no such fence");
+  return fences_[fence ^ mask];
 }
 
 bool gpu::passed(rg_fence fence) {

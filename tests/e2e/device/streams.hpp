@@ -2,7 +2,8 @@
 //
 // The fake GPU of a process. Only its own thread can touch its memory; any other access ends the process. Streams run
 // as late as possible: a task runs when somebody asks for a fence behind it, and with it only the tasks that its stream
-// was told to wait for. So work that lacks a fence sees memory from long before or long after. Environment:
+// was told to wait for. So work that lacks a fence sees memory from long before or long after. The values of fences have
+// no order. Environment:
 //
 //   REGATTA_FAKE_DEVICE=late    as above (the default)
 //   REGATTA_FAKE_DEVICE=SEED    every new task also runs a task of a stream that is drawn from this seed
@@ -65,11 +66,13 @@ private:
   // Require the lock, which is released while a task runs.
   void run_to(point p, std::unique_lock<std::mutex>& lock);
   void run_one(std::size_t stream, std::unique_lock<std::mutex>& lock);
+  rg_fence add_fence(point p);
   point of(rg_fence fence) const;
   bool is_done(point p) const { return streams_[p.stream].done >= p.position; }
   void protect(bool open);
 
   static constexpr std::size_t room = std::size_t{1} << 30; // bytes of address space
+  static constexpr rg_fence mask = 0xb5ad4eceda1ce2a9;
   std::byte* memory_;
   std::size_t taken_ = 0;
 
@@ -77,7 +80,7 @@ private:
   std::condition_variable asked_, done_;
   std::map<const std::byte*, std::uint64_t> pinned_; // length by address
   std::vector<stream> streams_;
-  std::vector<point> fences_; // fence k is fences_[k - 1]
+  std::vector<point> fences_; // by fence ^ mask
   std::deque<point> wanted_;
   std::string error_;
   bool eager_ = false, quit_ = false;
