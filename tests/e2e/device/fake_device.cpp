@@ -5,6 +5,7 @@
 // "cuda", and "toy", which the engine has never heard of.
 #include "device/host.hpp"
 #include "fake_link.hpp"
+#include "late_sums.hpp"
 #include "memory/arithmetic.hpp"
 
 #include <array>
@@ -130,9 +131,9 @@ const rg_executor& inner_executor(const rg_host* host) {
 class fake_model {
 public:
   fake_model(const rg_host* host, const rg_graph& graph, rg_model_setup setup)
-      : functions_(*inner_executor(host).model) {
+      : sums_(host), functions_(*inner_executor(host).model) {
     setup.memory = RG_MEMORY_HOST;
-    check(inner_executor(host).compile(host, nullptr, &graph, &setup, &inner_));
+    check(inner_executor(host).compile(sums_.host(), nullptr, &graph, &setup, &inner_));
     stream_ = gpu_.make_stream();
     info_ = rg::make_versioned<rg_model_info>();
     check(functions_.describe(inner_, &info_));
@@ -154,7 +155,7 @@ public:
     do_now([&] { check(functions_.bind(inner_, &memory)); });
   }
 
-  // Enqueues everything and waits for nothing.
+  // Enqueues everything and waits for nothing, unless the model sums over the workers.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     for (std::uint32_t i = info_.tensor_count; i-- > 0;)
       if (kind_of(i) == RG_TENSOR_DENSE)
@@ -168,7 +169,9 @@ public:
       if (t.count && !(gpu_.is_pinned(t.weights) && gpu_.is_pinned(t.gradients)))
         throw rg::error(RG_E_PLUGIN, "the windows of tables are not in pinned memory");
     double* const loss = &losses_[steps_++ % losses_.size()];
+    sums_.begin();
     gpu_.add(stream_, [this, mine, loss] {
+      const std::unique_ptr<fake::late_sums, void (*)(fake::late_sums*)> ended(&sums_, [](auto* s) { s->end(); });
       keep(*mine); // as on a device, inputs are read now
       mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
@@ -189,6 +192,10 @@ public:
     auto result = rg::make_versioned<rg_step_result>();
     result.count = batch.samples;
     hooks.late_loss(loss, done);
+    if (sums_.any()) {
+      gpu_.passed(done); // starts the work
+      sums_.serve();
+    }
     return result;
   }
   void evaluate(const rg_batch& batch, std::span<double> sums) {
@@ -264,6 +271,7 @@ private:
   }
 
   gpu& gpu_ = gpu::instance();
+  fake::late_sums sums_;
   rg_model functions_;
   void* inner_ = nullptr;
   std::size_t stream_ = 0;

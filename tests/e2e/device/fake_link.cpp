@@ -15,7 +15,7 @@ namespace fake {
 rg_transport_caps link::caps() const {
   return {.flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP,
           .memory = RG_MEMORY_DEVICE,
-          .p2p = RG_P2P_ORDERED,
+          .p2p = claims_lanes_ ? std::uint32_t{RG_P2P_INDEPENDENT} : std::uint32_t{RG_P2P_ORDERED},
           .device = FAKE_KIND};
 }
 

@@ -24,10 +24,13 @@ class link {
 public:
   struct parameters {
     std::string over = "shm";
+    bool claims_lanes = false;
   };
-  static constexpr auto fields = rg::fields(rg::field("over", &parameters::over, "transport that carries the bytes"));
+  static constexpr auto fields = rg::fields(
+      rg::field("over", &parameters::over, "transport that carries the bytes"),
+      rg::field("claims_lanes", &parameters::claims_lanes, "says that lanes are independent, which is wrong"));
 
-  link(const rg_host* host, const parameters& p) : inner_(host, p.over.c_str()) {}
+  link(const rg_host* host, const parameters& p) : inner_(host, p.over.c_str()), claims_lanes_(p.claims_lanes) {}
 
   rg_transport_caps caps() const;
   rg_blob listen(const rg_world& world);
@@ -57,6 +60,7 @@ private:
 
   gpu& gpu_ = gpu::instance();
   rg::nested inner_;
+  bool claims_lanes_;
   std::size_t stream_ = 0;
   std::uint32_t rank_ = 0, size_ = 0;
   std::vector<operation> posted_;
