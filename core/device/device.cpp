@@ -79,6 +79,13 @@ void device::copy(void* to, const void* from, std::uint64_t bytes) {
   if (bytes) call(functions_.copy, "copying", computing, to, from, bytes);
 }
 
+rg::exported_memory device::export_memory(void* address, std::uint64_t bytes) {
+  rg::exported_memory made;
+  if (functions_.export_memory)
+    call(functions_.export_memory, "exporting memory", address, bytes, &made.fd, &made.offset);
+  return made;
+}
+
 void device::gemm(const rg_gemm& what, const void* a, const void* b, void* c) {
   call(functions_.gemm, "multiplying matrices", computing, &what, a, b, c);
 }

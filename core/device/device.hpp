@@ -54,6 +54,7 @@ public:
   void* allocate_shared(std::uint64_t bytes) override;
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
+  rg::exported_memory export_memory(void* address, std::uint64_t bytes) override;
   // Enqueues a matrix product on stream `computing`. Throws failure (plugin) if the device has none.
   void gemm(const rg_gemm& what, const void* a, const void* b, void* c);
   // Makes the device current for this thread and returns the handle of the stream, by which others enqueue work. Throws

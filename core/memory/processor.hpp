@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include <regatta/ext/device.h>
+#include <regatta/device.hpp>
 
 namespace regatta {
 
@@ -33,6 +33,9 @@ public:
   // Copies `bytes` bytes after all earlier work; a device only enqueues the copy, and the ranges must not overlap
   // there.
   virtual void copy(void* to, const void* from, std::uint64_t bytes) = 0;
+  // Returns a new file descriptor of memory from allocate(), which the caller closes, and the place of `address` in it
+  // (rg_device.export_memory); fd = -1: there is none.
+  virtual rg::exported_memory export_memory(void*, std::uint64_t) { return {}; }
 };
 
 } // namespace regatta

@@ -121,9 +121,15 @@ rg_memory region_table::memory_in(std::uint32_t kind) const {
 }
 
 void region_table::tell(rg_region id, void* address, std::uint64_t bytes, rg_memory where) {
-  if (where.place == RG_MEMORY_HOST) where.numa_node = numa_node_of(address);
-  if (transport_.add && transport_.add(transport_self_, id, address, bytes, &where) != RG_OK)
-    throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
+  if (!transport_.add) return;
+  const bool host = where.place == RG_MEMORY_HOST;
+  const auto exported = host ? rg::exported_memory{} : device_->export_memory(address, bytes);
+  if (host) where.numa_node = numa_node_of(address);
+  where.dma_buf = exported.fd;
+  where.dma_buf_offset = exported.offset;
+  const rg_status status = transport_.add(transport_self_, id, address, bytes, &where);
+  if (exported.fd >= 0) close(exported.fd);
+  if (status != RG_OK) throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
 }
 
 rg_region region_table::add(void* address, std::uint64_t bytes, std::uint32_t kind) {

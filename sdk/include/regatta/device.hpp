@@ -23,6 +23,7 @@
 //     double elapsed(rg_fence from, rg_fence to);
 //     void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c); // optional
 //     void* handle(std::uint32_t stream);                                                          // optional
+//     rg::exported_memory export_memory(void* address, std::uint64_t bytes);                       // optional
 //   };
 //
 //   rg_component mine = rg::executor<executor>("mine", "one line");
@@ -45,6 +46,13 @@ RG_MEMBER_NAME(mark)
 RG_MEMBER_NAME(elapsed)
 RG_MEMBER_NAME(gemm)
 RG_MEMBER_NAME(handle)
+RG_MEMBER_NAME(export_memory)
+
+// A new file descriptor, which the engine closes, and where the memory is in it. fd = -1: the memory has none.
+struct exported_memory {
+  std::int32_t fd = -1;
+  std::uint64_t offset = 0;
+};
 
 // Returns sensors without any reading: NaN and empty strings.
 inline rg_sensors no_sensors() noexcept {
@@ -89,6 +97,10 @@ concept multiplies = requires(D d, const rg_gemm& what, const void* a, void* c) 
 template <class D>
 concept has_handles = requires(D d) {
   { d.handle(std::uint32_t{}) } -> std::convertible_to<void*>;
+};
+template <class D>
+concept exports_memory = requires(D d, void* p) {
+  { d.export_memory(p, std::uint64_t{}) } -> std::same_as<exported_memory>;
 };
 
 template <class D> struct entry {
@@ -150,10 +162,18 @@ template <class D> struct entry {
   static rg_status handle(void* self, std::uint32_t stream, void** out) noexcept {
     return fenced(self, [&] { *out = of(self).handle(stream); });
   }
+  static rg_status export_memory(void* self, void* address, std::uint64_t bytes, std::int32_t* fd,
+                                 std::uint64_t* offset) noexcept {
+    return fenced(self, [&] {
+      const exported_memory made = of(self).export_memory(address, bytes);
+      *fd = made.fd;
+      *offset = made.offset;
+    });
+  }
   static constexpr rg_device make_functions() {
     rg_device f = {sizeof(rg_device), D::kind, &open,   &close,    &allocate, &release, &allocate_host,
                    &release_host,     &copy,   &work,   &wait_for, &record,   &passed,  &wait,
-                   &notify,           nullptr, nullptr, nullptr,   nullptr,   nullptr};
+                   &notify,           nullptr, nullptr, nullptr,   nullptr,   nullptr,  nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;
     if constexpr (tells_time<D>) {
       f.mark = &mark;
@@ -161,6 +181,7 @@ template <class D> struct entry {
     }
     if constexpr (multiplies<D>) f.gemm = &gemm;
     if constexpr (has_handles<D>) f.handle = &handle;
+    if constexpr (exports_memory<D>) f.export_memory = &export_memory;
     return f;
   }
   static constexpr rg_device functions = make_functions();
@@ -181,6 +202,8 @@ template <class D> const rg_device* device_functions() {
   RG_OPTIONAL_MEMBER(D, gemm, detail::devices::multiplies<D>,
                      "void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c)");
   RG_OPTIONAL_MEMBER(D, handle, detail::devices::has_handles<D>, "void* handle(std::uint32_t stream)");
+  RG_OPTIONAL_MEMBER(D, export_memory, detail::devices::exports_memory<D>,
+                     "rg::exported_memory export_memory(void* address, std::uint64_t bytes)");
   if constexpr (detail::devices::is_device<D>) return &detail::devices::entry<D>::functions;
   return nullptr;
 }

@@ -20,6 +20,7 @@ TEST_CASE("strategies learn the same on a device of another kind, over transport
   same_on_a_toy(s, "--set strategy.plugin=sync_ps --set cluster.colocate=true --set transport.plugin=shm", {"late"});
 }
 
+// It reads and writes the device's memory through the descriptors of its regions (rg_device.export_memory).
 TEST_CASE("over a transport of the same kind, ordered by fences alone") {
   const temporary_folder s;
   const std::string options =

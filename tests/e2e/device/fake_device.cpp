@@ -16,6 +16,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <dlfcn.h>
@@ -116,6 +118,15 @@ private:
   int readings_ = 0;
   regatta::host_processor processor_; // of the device's thread
 };
+
+// The toy exports its memory, as a device of another vendor might.
+struct toy : fake_gpu {
+  using fake_gpu::fake_gpu;
+  static rg::exported_memory export_memory(void* address, std::uint64_t) {
+    return gpu::instance().export_memory(address);
+  }
+};
+using offered = std::conditional_t<std::string_view(FAKE_KIND) == "toy", toy, fake_gpu>;
 
 // The CPU's executor, loaded from its plugin.
 const rg_executor& inner_executor(const rg_host* host) {
@@ -310,7 +321,7 @@ rg_component component() {
   rg_component c = rg::executor<executor>(FAKE_ID, "networks on a device that is none, for tests");
   c.extension = [](const char* id) -> const void* {
     if (std::strcmp(id, RG_EXT_DEVICES) == 0) return &devices;
-    return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<fake_gpu>() : nullptr;
+    return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<offered>() : nullptr;
   };
   return c;
 }

@@ -5,12 +5,20 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
+#include <sys/mman.h>
 
 namespace fake {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr bool exported = std::string_view(FAKE_KIND) == "toy"; // its device exports memory
+
+} // namespace
 
 rg_transport_caps link::caps() const {
   return {.flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP,
@@ -26,8 +34,31 @@ rg_blob link::listen(const rg_world& world) {
   return inner_.listen(world);
 }
 
+link::window::window(int fd, std::uint64_t offset, std::uint64_t bytes) : first(offset % page), room(first + bytes) {
+  base = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset - first));
+  if (base == MAP_FAILED) throw rg::error(RG_E_OPERATION, "the fake link cannot map the device's memory");
+}
+
+link::window::~window() {
+  munmap(base, room);
+}
+
+void link::add(rg_region region, void*, std::uint64_t bytes, const rg_memory& memory) {
+  if (memory.place != RG_MEMORY_DEVICE || (memory.dma_buf >= 0) != exported)
+    throw rg::error(RG_E_PLUGIN, "a region came without the descriptor of its memory, or with one of no memory");
+  if (exported) windows_.try_emplace(region, memory.dma_buf, memory.dma_buf_offset, bytes);
+}
+
+void* link::reach(const rg_buffer& b, void* address) const {
+  if (!exported || !address) return address;
+  const auto w = windows_.find(b.region);
+  if (w == windows_.end()) throw rg::error(RG_E_PLUGIN, "a buffer lies in a region that was not registered");
+  return static_cast<std::byte*>(w->second.base) + w->second.first + b.offset;
+}
+
 rg_status link::post(operation o) {
   if (o.transfer.after == 0) throw rg::error(RG_E_PLUGIN, "the engine said nothing of what the bytes wait for");
+  o.transfer.address = reach(o.transfer.buffer, o.transfer.address);
   o.transfer.buffer.region = 0; // the inner transport takes any memory, in no region
   posted_.push_back(o);
   return RG_OK;
@@ -48,7 +79,10 @@ rg_status link::begin(const rg_collective& c) {
   auto t = rg::make_versioned<rg_transfer>();
   t.after = c.after;
   t.cookie = c.cookie;
-  return post({t, c.kind, c});
+  rg_collective reached = c;
+  reached.source_address = reach(c.source, const_cast<void*>(c.source_address));
+  reached.target_address = reach(c.target, c.target_address);
+  return post({t, c.kind, reached});
 }
 
 void link::exchange(std::span<const operation> group) {

@@ -3,13 +3,14 @@
 // A transport between fake GPUs that works as NCCL does. It reaches device memory only and keeps one order of
 // operations. Operations that were posted between two polls are enqueued as one group in a stream of its own, behind
 // the fences that they wait for, and complete with a fence. The bytes travel over another transport, on the device's
-// thread.
+// thread. Memory that came with a file descriptor is accessed through a mapping of that file, not by its addresses.
 #pragma once
 
 #include "streams.hpp"
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ public:
 
   rg_transport_caps caps() const;
   rg_blob listen(const rg_world& world);
+  void add(rg_region region, void* address, std::uint64_t bytes, const rg_memory& memory);
+  void remove(rg_region region) noexcept { windows_.erase(region); }
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) { inner_.connect(blobs, timeout_ns); }
   rg_status send(const rg_transfer& t) { return post({t, RG_OP_SEND, {}}); }
   rg_status recv(const rg_transfer& t) { return post({t, RG_OP_RECV, {}}); }
@@ -52,7 +55,18 @@ private:
     std::uint32_t kind;   // RG_OP_SEND, RG_OP_RECV or a collective
     rg_collective of;     // of a collective
   };
+  // The mapping of a file that holds a region.
+  struct window {
+    window(int fd, std::uint64_t first, std::uint64_t bytes);
+    ~window();
+    window(const window&) = delete;
+    window& operator=(const window&) = delete;
+    void* base;
+    std::uint64_t first, room; // the region's place in the mapping, and the mapping's length
+  };
   rg_status post(operation o);
+  // Returns where this transport accesses the first byte of a buffer.
+  void* reach(const rg_buffer& b, void* address) const;
   // Called on the device's thread.
   void exchange(std::span<const operation> group);
   void collective(const rg_collective& c);
@@ -61,6 +75,7 @@ private:
   gpu& gpu_ = gpu::instance();
   rg::nested inner_;
   bool claims_lanes_;
+  std::map<rg_region, window> windows_;
   std::size_t stream_ = 0;
   std::uint32_t rank_ = 0, size_ = 0;
   std::vector<operation> posted_;

@@ -6,8 +6,10 @@
 #include <exception>
 #include <string>
 
+#include <fcntl.h>
 #include <regatta/plugin.hpp>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace fake {
 
@@ -17,7 +19,10 @@ gpu& gpu::instance() {
 }
 
 gpu::gpu() {
-  void* const p = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  file_ = memfd_create("fake device", MFD_CLOEXEC);
+  void* const p = file_ < 0 || ftruncate(file_, room) != 0
+                      ? MAP_FAILED
+                      : mmap(nullptr, room, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (p == MAP_FAILED) throw rg::error(RG_E_DEVICE, "the fake device has no room for its memory");
   memory_ = static_cast<std::byte*>(p);
   if (const char* how = std::getenv("REGATTA_FAKE_DEVICE"); how && std::string(how) != "late") {
@@ -43,6 +48,12 @@ void* gpu::allocate(std::uint64_t bytes) {
   void* const p = memory_ + taken_;
   taken_ += size;
   return p;
+}
+
+rg::exported_memory gpu::export_memory(const void* address) const {
+  const int fd = fcntl(file_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) throw rg::error(RG_E_DEVICE, "the fake device cannot export its memory");
+  return {fd, static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - memory_)};
 }
 
 void gpu::pinned(void* address, std::uint64_t bytes) {

@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <regatta/abi.h>
+#include <regatta/device.hpp>
 
 namespace fake {
 
@@ -33,6 +33,8 @@ public:
 
   // [any] for all functions of this class but spend(). Returns zeroed device memory, which is never reused.
   void* allocate(std::uint64_t bytes);
+  // Returns a new file descriptor of the whole device memory, and the place of `address` in it.
+  rg::exported_memory export_memory(const void* address) const;
   // Registers pinned host memory.
   void pinned(void* address, std::uint64_t bytes);
   bool is_pinned(const void* address);
@@ -73,6 +75,7 @@ private:
 
   static constexpr std::size_t room = std::size_t{1} << 30; // bytes of address space
   static constexpr rg_fence mask = 0xb5ad4eceda1ce2a9;
+  int file_; // the memory
   std::byte* memory_;
   std::size_t taken_ = 0;
 

@@ -79,8 +79,8 @@ struct rg_device_hooks {
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
  * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
- * and avoids copies through the host. All functions but sensors(), mark(), elapsed(), gemm() and handle() must be
- * there.
+ * and avoids copies through the host. All functions but sensors(), mark(), elapsed(), gemm(), handle() and
+ * export_memory() must be there.
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
  *    different streams, and of the streams of the model and of the transport, is ordered by fences only: wait_for() and
@@ -222,6 +222,11 @@ typedef struct rg_device {
   /* [loop] Makes the device current for the calling thread, and writes the stream's handle, by which a strategy
    * enqueues kernels of its own: of kind "cuda" a cudaStream_t. Null: strategies can enqueue none. */
   rg_status (*handle)(void* self, uint32_t stream, void** handle);
+  /* [loop] Writes to `*fd` a new file descriptor of the memory that holds [address, address + bytes), which lies in
+   * memory from allocate(), and to `*offset` where `address` is in it. The descriptor is a dma-buf, or what this kind
+   * of device has in its place. The engine passes both to a transport that registers the memory (rg_memory.dma_buf), and
+   * closes the descriptor. -1: this memory has none. Null: the device exports none. */
+  rg_status (*export_memory)(void* self, void* address, uint64_t bytes, int32_t* fd, uint64_t* offset);
 } rg_device;
 
 /* Extension of a transport's host: where the rank's dense weights and gradients are. Without it they are in host

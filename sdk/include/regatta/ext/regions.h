@@ -21,7 +21,8 @@ typedef struct rg_memory {
   int32_t device;    /* index of the device; -1: on the host */
   int32_t numa_node; /* of the host's memory, or the one nearest to the device; -1: unknown */
   /* A file descriptor of the memory (dma-buf), by which another driver reaches a device's memory, and the region's
-   * first byte in it. Valid during the call; -1: there is none. */
+   * first byte in it. Valid during the call: a transport that keeps it duplicates it. -1: there is none, because the
+   * memory is the host's, or the device exports none (rg_device.export_memory); the transport then uses the address. */
   int32_t dma_buf;
   uint64_t dma_buf_offset;
 } rg_memory;
