@@ -82,7 +82,9 @@ template <class S> struct strategy_instance {
     } catch (...) {
       status = fence(host->host, [] { throw; });
     }
-    if (traced) trace.span({.name = name_of(k), .category = "strategy", .track = k}, begin, self.comm.now());
+    if (traced)
+      trace.span({.name = name_of(k), .category = "strategy", .track = static_cast<std::uint32_t>(k)}, begin,
+                 self.comm.now());
     host->done(host->context, activity, status);
   }
   frame_pool& frames() { return comm.frames(); }
