@@ -234,9 +234,9 @@ int dispatch(int argc, char** argv) {
 
   std::string new_kind, new_name;
   CLI::App* new_app = app.add_subcommand("new", "write the project of a plugin of your own, which builds and runs");
-  add_option(new_app, "KIND", new_kind, "", "model, strategy, transport or compressor")
+  add_option(new_app, "KIND", new_kind, "", "model, strategy, transport, compressor or executor")
       ->required()
-      ->check(CLI::IsMember({"model", "strategy", "transport", "compressor"}));
+      ->check(CLI::IsMember({"model", "strategy", "transport", "compressor", "executor"}));
   add_option(new_app, "NAME", new_name, "", "its id, and the folder that is written")->required();
 
   std::string data_format, data_folder;

@@ -140,7 +140,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
     CHECK(parsed(contents(folder.path / out / "result.json"))["results"][0]["status"] == "ok");
   }
   // The other templates, compiled in a hurry: their test passes, and every case of their file runs.
-  for (const std::string kind : {"strategy", "compressor", "transport"}) {
+  for (const std::string kind : {"strategy", "compressor", "transport", "executor"}) {
     const std::string mine = "mine_" + kind;
     must("regatta new " + kind + " " + mine);
     must(cmake + " -S " + mine + " -B " + mine +
