@@ -150,12 +150,13 @@ TEST_CASE("wrong members and too many bytes are refused with a text, without a c
   });
 }
 
-TEST_CASE("calls within create() and listen() are refused") {
+TEST_CASE("calls within create(), caps() and listen() are refused") {
   on_all_ranks([](rank_transport& t, meeting&) {
     const auto* early = static_cast<const rg_status*>(t.transport.extension("test.early/1"));
     REQUIRE(early);
     CHECK(early[0] == RG_E_OPERATION);
     CHECK(early[1] == RG_E_OPERATION);
+    CHECK(early[2] == RG_E_OPERATION);
     CHECK(t.error().find("exchange: expected a call within connect() or later") != std::string::npos);
   });
 }

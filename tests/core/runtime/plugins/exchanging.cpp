@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A transport that connects nothing. Its extension "test.exchange/1" is the host's regatta.exchange/1, and
-// "test.early/1" the statuses that all_gather() returned in create() and listen().
+// "test.early/1" the statuses that all_gather() returned in create(), caps() and listen().
 #include <regatta/transport.hpp>
 
 #include <array>
@@ -21,9 +21,12 @@ struct exchanging {
     return table->all_gather(table->context, &rank, 1, &mine, &part);
   }
 
-  rg_transport_caps caps() const { return {.memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT}; }
+  rg_transport_caps caps() {
+    early[1] = try_alone(0);
+    return {.memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
+  }
   rg_blob listen(const rg_world& world) {
-    early[1] = try_alone(world.rank);
+    early[2] = try_alone(world.rank);
     return {};
   }
   void connect(std::span<const rg_blob>, std::uint64_t) {}
@@ -39,7 +42,7 @@ struct exchanging {
   }
 
   const rg_exchange* table;
-  std::array<rg_status, 2> early{};
+  std::array<rg_status, 3> early{};
 };
 
 } // namespace
