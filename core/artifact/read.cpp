@@ -37,6 +37,18 @@ void check_sums(const artifact& a, const json& sums) {
       throw refused_artifact(fmt::format("{} is not listed in artifact.json", one_line(file.name)));
 }
 
+// Tables print names of members and texts of claims: without characters that a terminal would obey.
+void check_texts(const json& value) {
+  if (value.is_string() && value != cleaned(value.get_ref<const std::string&>()))
+    throw refused_artifact("result.json has a text with control characters: " + one_line(value.get<std::string>()));
+  if (!value.is_structured()) return;
+  for (const auto& [name, member] : value.items()) {
+    if (value.is_object() && name != cleaned(name))
+      throw refused_artifact("result.json has a name with control characters: " + one_line(name));
+    check_texts(member);
+  }
+}
+
 artifact_plugin plugin_in(const artifact& a, const json& listed) {
   artifact_plugin p;
   for (const auto& [member, name] :
@@ -70,6 +82,8 @@ artifact read_artifact(std::string_view bytes) {
     a.result = parse_json(content_in(a, "result.json"));
     if (a.result.at("schema") != "regatta.result/1" || !a.result.at("results").is_array())
       throw refused_artifact("result.json is not of schema regatta.result/1");
+    check_texts(a.result.value("claims", json::array()));
+    for (const json& entry : a.result["results"]) check_texts(entry.at("case"));
     for (const json& plugin : manifest.at("plugins")) a.plugins.push_back(plugin_in(a, plugin));
   } catch (const failure& e) { // parse_json() throws failure (run)
     throw refused_artifact(e.what());

@@ -140,6 +140,18 @@ TEST_CASE("an archive that is no artifact, or was changed, is refused") {
   CHECK(why_refused(with("plugins/evil.so", "x")) == "plugins/evil.so is not listed in artifact.json");
   CHECK(has(why_refused(with("artifact.json", "{")), "JSON"));
   CHECK(has(why_refused(with("artifact.json", "{}")), "schema"));
+  const auto with_result = [&](const json& part) {
+    json result = json::parse(std::ranges::find(files, "result.json", &archived_file::name)->content);
+    result.update(part);
+    std::vector<archived_file> changed = with("result.json", result.dump());
+    json sums = json::parse(std::ranges::find(files, "artifact.json", &archived_file::name)->content);
+    sums["files"]["result.json"] = sum_of(result.dump());
+    std::ranges::find(changed, "artifact.json", &archived_file::name)->content = sums.dump();
+    return changed;
+  };
+  CHECK(why_refused(with_result(json::object())) == "");
+  CHECK(has(why_refused(with_result({{"claims", {{{"text", "a\x1b[2Jb"}}}}})), "a text with control characters"));
+  CHECK(has(why_refused(with_result({{"results", {{{"case", {{"a\nb", 1}}}}}}})), "a name with control characters"));
   json manifest = json::parse(std::ranges::find(files, "artifact.json", &archived_file::name)->content);
   manifest["plugins"][1]["file"] = "result.json";
   CHECK(has(why_refused(with("artifact.json", manifest.dump())), "expected plugins/FILE.so as the file of a plugin"));
