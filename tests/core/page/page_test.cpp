@@ -69,8 +69,8 @@ TEST_CASE("the time to a target has its interval and its repeats") {
   CHECK(page_of(result).find("Time to a ") == std::string::npos);
   for (json& entry : result["results"]) {
     entry["target"] = {{"metric", "top1"}, {"value", 0.5}, {"side", "at_least"}, {"reached", 2}};
-    entry["steps_to_target"] = {{"n", 3}, {"median", 120.0}, {"low", 110.0}, {"high", nullptr}};
-    entry["seconds_to_target"] = {{"n", 3}, {"median", 1.25}, {"low", 1.125}, {"high", nullptr}};
+    entry["steps_to_target"] = {{"n", 3}, {"median", 120.0}, {"low", 110.0}, {"high", nullptr}, {"coverage", 0.75}};
+    entry["seconds_to_target"] = {{"n", 3}, {"median", 1.25}, {"low", 1.125}, {"high", nullptr}, {"coverage", 0.75}};
     entry["evaluation_seconds"] = 0.375;
   }
   const std::string page = page_of(result);
