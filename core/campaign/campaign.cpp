@@ -186,6 +186,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat, std:
     if (!p.over && (p.samples() || repeat < p.repeats()) && !records_.has(p.index, repeat)) cases.push_back(&p);
   std::vector<round_run> runs = runs_of_round(cases, length);
   shuffle(runs, cases.front()->config->seed, repeat);
+  for (round_run& run : runs) run.config.seed += run.config.measure.vary_seed ? repeat : 0;
   const std::uint64_t round = records_.last_run() + 1;
   progress_.repeat = repeat + 1;
   if (hooks_.calibrate) keep(machine_record(round, hooks_.calibrate()));

@@ -117,6 +117,7 @@ std::string key_of(const case_config& c) {
   json j = to_json(c);
   j.erase("swept");
   j.erase("name");
+  j.at("experiment").erase("seed"); // decides values only; repeats may vary it
   return j.dump();
 }
 

@@ -57,7 +57,7 @@ private:
     std::optional<failure> failed;
   };
   const registry& plugins_;
-  std::map<std::string, kept> known_; // key: the case as JSON without name and swept values
+  std::map<std::string, kept> known_; // key: the case as JSON without name, seed and swept values
 };
 
 } // namespace regatta

@@ -98,6 +98,7 @@ constexpr rule rules[] = {
     {"measure.budget", "measure.precision", [](const case_config& c) { return c.measure.precision > 0; }},
     {"measure.evaluate_every", "data.evaluation_path",
      [](const case_config& c) { return !c.data.evaluation_path.empty(); }},
+    {"measure.target_is", "measure.target", [](const case_config& c) { return c.measure.target != 0; }},
 };
 
 } // namespace

@@ -50,6 +50,10 @@ const std::vector<std::string>& report_values() {
       {"", {"given_bytes"}},
       {"loss", {".first", ".last"}},
       {"metric", {".value"}},
+      {"steps_to_target", of_figure},
+      {"seconds_to_target", of_figure},
+      {"target", {".reached"}},
+      {"", {"evaluation_seconds"}},
       {"", {"workers", "servers", "threads", "batch_per_worker", "global_batch"}},
       {"", {"parameters", "table_parameters", "skipped_records"}},
   });

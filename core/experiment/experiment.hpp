@@ -120,7 +120,9 @@ struct measure_config {
   std::int64_t budget = 600'000'000'000;
   bool baseline = true;            // run the baseline and the contention control beside each repeat
   std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
-  double target = 0;               // of the final metric: upper bound for "perplexity" and "loss", else lower; 0: none
+  double target = 0;               // not 0: training ends at the first evaluation whose metric reaches it
+  std::string target_is = "auto";  // auto: at_most for a metric named "perplexity" or "loss", else at_least
+  bool vary_seed = false;          // repeat n, counted from 0, trains with the case's seed + n
   std::int64_t trace = 0;          // timed steps of a trace (docs/trace.md); 0: none
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };

@@ -71,6 +71,7 @@ row make_row(const char* path, config_member (*member)(experiment&, case_config&
 }
 
 const char* const sources[] = {"constant", "random", "queue", "dataset", "stream", nullptr};
+const char* const target_sides[] = {"auto", "at_least", "at_most", nullptr};
 const char* const queued[] = {"constant", "random", "dataset", nullptr};
 const char* const bad_records[] = {"error", "skip", nullptr};
 const char* const token_kinds[] = {"words", "subwords", nullptr};
@@ -225,7 +226,12 @@ std::vector<schema_key> make_schema() {
       POINT(measure.baseline, "also run one worker without communication, the reference of efficiency"),
       POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
           .range(0, largest_count),
-      POINT(measure.target, "value that the model's metric must reach; 0: none"),
+      POINT(measure.target, "value that the model's metric must reach: training ends at the first evaluation that "
+                            "reaches it, or after measure.steps; 0: none"),
+      POINT(measure.target_is, "which side of the target is better; auto: at_most for the metrics perplexity and loss, "
+                               "else at_least")
+          .one_of(target_sides),
+      POINT(measure.vary_seed, "every repeat has another seed: experiment.seed + 0, 1, ..."),
       POINT(measure.trace, "timed steps of which every run records a trace of all ranks, in traces/ beside the result; "
                            "0: none; docs/trace.md")
           .range(0, 1000),

@@ -147,6 +147,8 @@ void each_member(R& r, Visit&& visit) {
   visit("metric", r.metric);
   visit("metric_value", r.metric_value);
   visit("metric_curve", r.metric_curve);
+  visit("evaluation_ns", r.evaluation_ns);
+  visit("warm_up_ns", r.warm_up_ns);
   visit("skipped_records", r.skipped_records);
   visit("warnings", r.warnings);
 }

@@ -73,7 +73,8 @@ struct rank_record {
   bool agrees = false; // the strategy promises the same final weights on all workers
   // Workers only. Call steps.reserve(n) before the region, so that push_back allocates nothing in it.
   std::vector<step_time> steps;
-  std::uint64_t samples = 0; // that this worker trained on in the region
+  std::vector<double> warm_up_ns; // by warm-up step: its length, without evaluations
+  std::uint64_t samples = 0;      // that this worker trained on in the region
 
   // Workers only, one element per step from step 0 on, warm-up included: the sum of the losses and the number of losses
   // in it; 0: the step has no loss.
@@ -113,6 +114,7 @@ struct rank_record {
   std::string metric;                                         // its name; empty: none
   std::optional<double> metric_value;                         // of the last evaluation; std::nullopt: none
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
+  std::int64_t evaluation_ns = 0;                             // of all evaluations, those of the warm-up included
   std::uint64_t skipped_records = 0;                          // of the dataset, because they are damaged
   std::vector<std::string> warnings;
 };

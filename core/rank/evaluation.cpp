@@ -2,6 +2,7 @@
 #include "rank/evaluation.hpp"
 
 #include "base/failure.hpp"
+#include "measure/target.hpp"
 
 #include <algorithm>
 
@@ -14,10 +15,18 @@ bool evaluation::due(session& s, std::uint64_t done) {
   return wanted(s) && every > 0 && done % every == 0;
 }
 
-void evaluation::attend(session& s) {
+bool evaluation::attend(session& s) {
   for (const rg_tensor& t : s.model().tensors())
     if (t.kind == RG_TENSOR_STATE) s.control.sum("state", std::vector<double>(rg::storage_of(t), 0.0));
   s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
+  return agree_on_target(s, false);
+}
+
+// Worker 0 decides. A rank that decided for itself might go on alone: metrics computed on different machines may differ
+// in the last bit.
+bool evaluation::agree_on_target(session& s, bool reached) {
+  if (s.job.config.measure.target == 0) return false;
+  return s.control.sum("target", {reached && s.cluster.worker == 0 ? 1.0 : 0.0})[0] > 0;
 }
 
 evaluation::evaluation(session& s) : session_(s), samples_(s.job.micro_batch()), memory_(s.model().inputs(), samples_) {
@@ -47,9 +56,12 @@ std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prep
     session_.control.status().worked();
   }
   const auto total = session_.control.sum("metric", sums);
-  if (!model.functions().metric || total.empty()) return {};
-  double value = 0;
-  model.check_status(model.functions().metric(model.self(), total.data(), &value), "metric");
+  std::optional<double> value;
+  if (model.functions().metric && !total.empty())
+    model.check_status(model.functions().metric(model.self(), total.data(), &value.emplace()), "metric");
+  const char* const name = model.info().metric;
+  reached_target_ =
+      agree_on_target(session_, value && reaches_target(session_.job.config.measure, name ? name : "metric", *value));
   return value;
 }
 

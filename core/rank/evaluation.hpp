@@ -24,8 +24,8 @@ public:
   static bool wanted(session& s) { return !s.job.config.data.evaluation_path.empty(); }
   static bool due(session& s, std::uint64_t done);
   // [main] Takes part in the collective calls of one run(). A rank that is no worker calls it once for each run() of
-  // the workers. Throws failure (run) if the case ends.
-  static void attend(session& s);
+  // the workers. Returns whether the metric reached measure.target. Throws failure (run) if the case ends.
+  static bool attend(session& s);
 
   // [main] Opens the data. Requires wanted(s). Throws failure: usage if the model has no evaluate(), else as
   // make_evaluation_source() does. The session must outlive this object.
@@ -35,12 +35,18 @@ public:
   // set its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure:
   // by the status of a function of the model, run if a record of the data is damaged or the case ends.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
+  // Returns whether the metric of the last run() reached measure.target: the same on all ranks, so that all stop after
+  // the same step.
+  bool reached_target() const { return reached_target_; }
 
 private:
+  static bool agree_on_target(session& s, bool reached);
+
   session& session_;
   std::unique_ptr<data_source> source_;
   std::uint64_t samples_; // of a batch
   batch_memory memory_;
+  bool reached_target_ = false;
 };
 
 } // namespace regatta

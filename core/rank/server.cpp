@@ -22,12 +22,12 @@ namespace {
 
 // Takes part in the workers' collective calls on the control channel during steps from .. to - 1 of `end`. The order
 // must be that of batches.cpp and worker.cpp: the counts of step 0, then in each step the counts of the next step, then
-// an evaluation.
+// an evaluation. Returns after a timed step at which the metric reached measure.target: it is the last one.
 void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_t end) {
   for (std::uint64_t n = from; n < to; ++n) {
     if (n == 0) batches::attend(s, 0);
     if (n + 1 < end) batches::attend(s, n + 1);
-    if (n + 1 < end && evaluation::due(s, n + 1)) evaluation::attend(s);
+    if (n + 1 < end && evaluation::due(s, n + 1) && evaluation::attend(s) && n >= s.job.warmup) return;
   }
 }
 

@@ -53,7 +53,7 @@ private:
 
   void complete_step(step_time& of);
   void inspect(const std::string& when, std::uint64_t done);
-  void pause_for_evaluation(std::uint64_t done);
+  bool pause_for_evaluation(std::uint64_t done);
   void evaluate_if_due(std::uint64_t done);
   void evaluate(std::uint64_t done);
   void pull_rows(rg_batch& batch);
@@ -71,9 +71,9 @@ private:
   model_hooks hooks_;
   pending_losses losses_;
   timed_region region_;
-  std::vector<double> warm_up_ns_;     // of the warm-up steps
   std::uint64_t weights_at_start_ = 0; // checksum
   std::int64_t loop_cpu_at_start_ = 0; // CPU time of the second thread when the timed region began
+  std::int64_t stopped_for_ = 0;       // an evaluation after the last timed step: it reached measure.target
 };
 
 worker::worker(session& s)
@@ -86,14 +86,15 @@ worker::worker(session& s)
 rank_record worker::train() {
   prepare();
   warm_up();
-  const std::uint64_t first = session_.job.warmup, end = begin_region();
+  const std::uint64_t first = session_.job.warmup;
+  std::uint64_t end = begin_region();
   for (std::uint64_t n = first; n < end; ++n) {
     record_trace_of(n, end);
     record_.steps.push_back(step(n));
     const bool last = n + 1 == end;
     if (!last && !evaluation::due(session_, n + 1)) continue;
     complete_step(record_.steps.back());
-    if (!last) pause_for_evaluation(n + 1);
+    if (!last && pause_for_evaluation(n + 1)) end = n + 1;
   }
   if (session_.trace()) session_.trace()->record(false);
   end_region(end);
@@ -209,7 +210,7 @@ void worker::warm_up() {
     step_time t = step(n);
     // for an evaluation, and so that no work of the last warm-up step falls into the region
     complete_step(t);
-    warm_up_ns_.push_back(static_cast<double>(t.end - t.begin));
+    record_.warm_up_ns.push_back(static_cast<double>(t.end - t.begin));
     evaluate_if_due(n + 1);
   }
   if (steps) inspect("after warm-up", steps);
@@ -248,7 +249,7 @@ std::uint64_t worker::steps_to_time() {
   if (session_.cluster.worker == 0) {
     std::uint64_t steps = session_.job.steps;
     if (!steps) {
-      const double pace = std::max(median(warm_up_ns_).value_or(1e9), 1.0);
+      const double pace = std::max(median(record_.warm_up_ns).value_or(1e9), 1.0);
       steps = static_cast<std::uint64_t>(std::ceil(session_.job.config.measure.seconds * 1e9 / pace));
     }
     const std::uint64_t period = session_.job.period;
@@ -266,6 +267,7 @@ std::uint64_t worker::steps_to_time() {
 
 void worker::end_region(std::uint64_t end) {
   region_.end();
+  record_.region_end -= stopped_for_;
   record_.samples = (end - session_.job.warmup) * session_.job.batch;
   record_.counts_tokens = batches_.tokens().has_value();
   record_.bound = session_.bound();
@@ -278,7 +280,7 @@ void worker::finish(std::uint64_t end) {
   end_with_servers();
   if (sparse_) evaluate(end); // a server holds the rows until the workers finish
   session_.control.operation("finishing: the last bytes and updates", pace::rare);
-  const std::int64_t finishing = sparse_ ? rg::steady_ns() : record_.region_end;
+  const std::int64_t finishing = sparse_ ? rg::steady_ns() : record_.region_end + stopped_for_;
   loop_.acquire();
   strategy_.begin(strategy_host::finish, end);
   loop_.run_until([this] {
@@ -317,14 +319,19 @@ void worker::inspect(const std::string& when, std::uint64_t done) {
   record_.weights_should_move = record_.weights_should_move || (gradient && strategy_.learns_before(done));
 }
 
-void worker::pause_for_evaluation(std::uint64_t done) {
+// Returns whether the metric reached measure.target, so that step done - 1 was the last one.
+bool worker::pause_for_evaluation(std::uint64_t done) {
   const std::int64_t begin = rg::steady_ns();
   region_.pause();
   evaluate_if_due(done);
   if (trace_recorder* const t = session_.trace())
     t->span(event_origin::compute, "evaluation", "evaluation", static_cast<std::uint64_t>(begin), rg::now_ns());
   region_.resume();
-  times_.paused(rg::steady_ns() - begin);
+  const std::int64_t paused = rg::steady_ns() - begin;
+  times_.paused(paused);
+  if (!evaluation_->reached_target()) return false;
+  stopped_for_ = paused;
+  return true;
 }
 
 // Requires that this thread holds the strategy, and holds it afterwards.
@@ -338,13 +345,17 @@ void worker::evaluate_if_due(std::uint64_t done) {
 
 void worker::evaluate(std::uint64_t done) {
   if (!evaluation_) return;
+  const std::int64_t begin = rg::steady_ns();
   const std::optional<double> value = evaluation_->run([this](rg_batch& batch) {
     if (sparse_) pull_rows(batch);
   });
+  record_.evaluation_ns += rg::steady_ns() - begin;
   if (!value) return;
   record_.metric = session_.model().info().metric ? session_.model().info().metric : "metric";
   record_.metric_value = value;
-  record_.metric_curve.emplace_back(done, *value);
+  // If the target ended training, the final weights are evaluated after the same step again.
+  if (record_.metric_curve.empty() || record_.metric_curve.back().first != done)
+    record_.metric_curve.emplace_back(done, *value);
 }
 
 // Makes the strategy pull the rows that a batch of an evaluation touches, and sets them in the batch.

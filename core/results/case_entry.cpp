@@ -13,6 +13,7 @@
 #include "results/efficiency.hpp"
 #include "results/entry_members.hpp"
 #include "results/run_entry.hpp"
+#include "results/time_to_target.hpp"
 
 namespace regatta {
 namespace {
@@ -47,13 +48,14 @@ json step_entry(const std::vector<repeat_figures>& repeats) {
           {"p99", or_null(quantile(all, 0.99))}};
 }
 
-json repeats_entry(const std::vector<repeat_figures>& repeats) {
+json repeats_entry(const measure_config& m, const std::vector<repeat_figures>& repeats) {
+  const auto entry_of = [&](const std::optional<run_figures>& run) { return run ? run_entry(*run, m) : json(nullptr); };
   json j = json::array();
   for (const repeat_figures& r : repeats)
-    j.push_back({{"case", run_entry(r.run)},
-                 {"baseline", r.baseline ? run_entry(*r.baseline) : json(nullptr)},
-                 {"baseline_again", r.baseline_again ? run_entry(*r.baseline_again) : json(nullptr)},
-                 {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)},
+    j.push_back({{"case", run_entry(r.run, m)},
+                 {"baseline", entry_of(r.baseline)},
+                 {"baseline_again", entry_of(r.baseline_again)},
+                 {"contention", entry_of(r.contention)},
                  {"disturbed", r.disturbed}});
   return j;
 }
@@ -218,6 +220,8 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
     entry["metric"] = {{"name", one_line(first.metric)},
                        {"value", median_of(&run_figures::metric_value)},
                        {"curve", metric_curve(first)}};
+  add_time_to_target(entry, config.measure, repeats);
+  entry["evaluation_seconds"] = median_of(evaluation_seconds);
   entry["skipped_records"] = first.skipped_records;
   entry["replicas_identical"] = replicas_entry(config, facts, repeats);
   entry["weights_sha256"] = json::array();
@@ -229,7 +233,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["given_bytes"] = given_bytes;
   entry["kernels"] = kernels_entry(first.kernels);
   entry["undisturbed"] = undisturbed_entry(config, repeats);
-  entry["repeats"] = repeats_entry(repeats);
+  entry["repeats"] = repeats_entry(config.measure, repeats);
 }
 
 // Fills everything that is known before a case runs; the rest is null.

@@ -74,7 +74,7 @@ json data_of(const case_config& c, const case_facts& facts) {
           {"tokens", {d.tokens, d.vocabulary, d.min_count, d.window, d.subsample}},
           {"on_bad_record", d.on_bad_record},
           {"shuffle", d.shuffle},
-          {"seed", c.seed},
+          {"seed", c.measure.vary_seed ? json{c.seed, "varied"} : json(c.seed)},
           {"normalised_over", normalised_over(c, facts)}};
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "measure/statistics.hpp"
 #include "results/inference.hpp"
+#include "results/time_to_target.hpp"
 
 namespace regatta {
 namespace {
@@ -60,7 +61,8 @@ json metric_curve(const run_figures& run) {
   for (std::size_t i = 0; i < run.metric_curve.size(); ++i)
     curve.push_back({{"step", run.metric_curve[i].first},
                      {"value", run.metric_curve[i].second},
-                     {"seconds", or_null(run.metric_seconds.at(i))}});
+                     {"seconds", or_null(run.metric_seconds.at(i))},
+                     {"training_seconds", run.metric_training_seconds.at(i)}});
   return curve;
 }
 
@@ -88,7 +90,12 @@ json gpu_entry(const std::vector<const run_figures*>& runs) {
   return any ? j : json(nullptr);
 }
 
-json run_entry(const run_figures& run) {
+std::optional<double> evaluation_seconds(const run_figures& run) {
+  return run.metric_value ? std::optional(run.evaluation_seconds) : std::nullopt;
+}
+
+json run_entry(const run_figures& run, const measure_config& m) {
+  const auto to_target = time_to_target_of(m, run);
   json time = json::object(), counted = json::array();
   for (const auto& [name, part] : time_part_names) time[name] = run.time.*part;
   for (const std::vector<double>& steps : run.step_seconds) counted.push_back(steps.size());
@@ -119,6 +126,9 @@ json run_entry(const run_figures& run) {
       {"metric", run.metric_value
                      ? json{{"name", one_line(run.metric)}, {"value", *run.metric_value}, {"curve", metric_curve(run)}}
                      : json(nullptr)},
+      {"steps_to_target", to_target ? json(to_target->steps) : json(nullptr)},
+      {"seconds_to_target", to_target ? json(to_target->seconds) : json(nullptr)},
+      {"evaluation_seconds", or_null(evaluation_seconds(run))},
       {"skipped_records", run.skipped_records},
       {"weights_moved", run.weights_moved ? json(*run.weights_moved) : json(nullptr)},
       {"given_bytes", run.given_bytes},

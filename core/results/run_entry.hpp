@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "experiment/experiment.hpp"
 #include "results/run_figures.hpp"
 
 namespace regatta {
@@ -13,15 +14,16 @@ namespace regatta {
 // [any] Returns one run as an object for "repeats" in result.json, with the values behind every figure of a case, so
 // that each figure can be recomputed. docs/measurement.md names the members. Of more than 1000 steps (of a worker) or
 // losses, at most 1000 evenly spread ones are listed, with the numbers of their steps. A worker's steps are numbered
-// from the first timed one; the steps of losses from the first warm-up step.
-nlohmann::json run_entry(const run_figures& run);
+// from the first timed one; the steps of losses from the first warm-up step. `m` has the target of the metric.
+nlohmann::json run_entry(const run_figures& run, const measure_config& m);
 
 // Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and arrays of the listed losses'
 // steps, values and times as in run_figures. Null if there is no loss.
 nlohmann::json loss_entry(const run_figures& run);
 
-// Returns an array of {"step": completed steps, "value", "seconds"}, one per evaluation; empty if there was none.
-// "seconds" is as in run_figures::metric_seconds: null if the last of these steps is a warm-up step.
+// Returns an array of {"step": completed steps, "value", "seconds", "training_seconds"}, one per evaluation; empty if
+// there was none. "seconds" is as in run_figures::metric_seconds: null if the last of these steps is a warm-up step;
+// "training_seconds" as in run_figures::metric_training_seconds.
 nlohmann::json metric_curve(const run_figures& run);
 
 // Return an array with an element for each rank: the largest memory_peak_bytes of the runs (null: unknown), and
@@ -36,6 +38,9 @@ nlohmann::json figure_entry(const std::vector<double>& values);
 // ratio that so many repeats find in four of five campaigns, smallest_detectable() of the logarithms (null for one
 // repeat). Requires ratios above 0.
 nlohmann::json ratio_entry(const std::vector<double>& ratios);
+
+// Returns run_figures::evaluation_seconds; std::nullopt if nothing was evaluated.
+std::optional<double> evaluation_seconds(const run_figures& run);
 
 // Returns the number, or null for std::nullopt.
 nlohmann::json or_null(const std::optional<double>& value);

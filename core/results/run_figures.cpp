@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -202,6 +203,16 @@ std::vector<double> ends_of_steps(const records_view& workers) {
   return ends;
 }
 
+// Returns the length of the first `steps` warm-up steps, or of all of them, on the slowest worker.
+double warm_up_seconds(const records_view& workers, std::size_t steps) {
+  double longest = 0;
+  for (const rank_record* w : workers) {
+    const auto end = w->warm_up_ns.begin() + static_cast<std::ptrdiff_t>(std::min(steps, w->warm_up_ns.size()));
+    longest = std::max(longest, 1e-9 * std::accumulate(w->warm_up_ns.begin(), end, 0.0));
+  }
+  return longest;
+}
+
 // The loss of a step is the mean over the samples of all workers that recorded it. A step that counted nothing has no
 // loss.
 void add_losses(run_figures& f, const records_view& workers) {
@@ -226,8 +237,10 @@ void add_losses(run_figures& f, const records_view& workers) {
     f.loss_seconds.push_back(second_of(s));
     f.loss_finite = f.loss_finite && std::isfinite(sum);
   }
-  for (const auto& [done, value] : f.metric_curve)
+  for (const auto& [done, value] : f.metric_curve) {
     f.metric_seconds.push_back(done ? second_of(done - 1) : std::nullopt);
+    f.metric_training_seconds.push_back(warm_up_seconds(workers, done) + f.metric_seconds.back().value_or(0));
+  }
 }
 
 void add_state(run_figures& f, const std::vector<rank_record>& records, const records_view& workers) {
@@ -251,6 +264,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
     f.given_bytes += r->given_bytes;
     f.gpus.push_back(r->gpu);
     f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
+    f.evaluation_seconds = std::max(f.evaluation_seconds, seconds(r->evaluation_ns));
     if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
     if (r->run_queue) f.run_queue = std::max(f.run_queue.value_or(0), *r->run_queue);
     if (r->metric_value && !f.metric_value) {

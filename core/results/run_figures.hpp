@@ -94,8 +94,11 @@ struct run_figures {
   std::optional<double> metric_value;     // after the last step
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
   std::vector<std::optional<double>> metric_seconds; // of each of metric_curve, when it was computed: as loss_seconds
-  std::uint64_t skipped_records = 0;                 // of the dataset, by all workers
-  std::string kernels, layout;                       // of worker 0, as in rank_record
+  // The same from the begin of the first step on: the warm-up steps, and the timed region. Without evaluations.
+  std::vector<double> metric_training_seconds;
+  double evaluation_seconds = 0;     // of all evaluations, those of the warm-up included: the longest of all workers
+  std::uint64_t skipped_records = 0; // of the dataset, by all workers
+  std::string kernels, layout;       // of worker 0, as in rank_record
   // The largest of all ranks (std::nullopt: unknown): the share of the host's CPU time that the hypervisor gave to
   // others, and the share of the region in which the thread that holds the strategy was ready to run but had no CPU.
   std::optional<double> steal, run_queue;
