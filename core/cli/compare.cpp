@@ -69,8 +69,14 @@ int compare_verb(const compare_options& o) {
 
 int history_verb(const history_options& o) {
   const format f = known_format(o.format);
-  std::vector<std::string> names;
-  for (const figure_kind& kind : compared_figures()) names.emplace_back(kind.path);
+  const std::vector<std::string> names = history_figures();
+  if (o.figure == "seconds_to_loss")
+    throw failure(
+        exit_code::usage,
+        fmt::format("--figure seconds_to_loss: expected a figure of one result, and this is the time to a loss "
+                    "that two compared results reach; set measure.target and use seconds_to_target, or one "
+                    "of {}",
+                    join(names)));
   if (std::find(names.begin(), names.end(), o.figure) == names.end())
     throw failure(exit_code::usage, fmt::format("--figure {}: expected one of {}{}", one_line(o.figure), join(names),
                                                 did_you_mean(o.figure, names)));

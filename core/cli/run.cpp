@@ -254,7 +254,7 @@ int run_verb(const run_options& o) {
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
     if (const json& entry = results.entry(i); !entry.is_null())
-      if (const auto missed = missed_target(entry, e.cases[i].measure.target)) {
+      if (const auto missed = missed_target(entry)) {
         s.say("wrong: " + *missed);
         wrong = static_cast<int>(exit_code::wrong);
       }

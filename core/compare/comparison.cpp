@@ -157,6 +157,24 @@ void restrict_compression(compared_case& c, const json& document_a, const json& 
   });
 }
 
+// Times to a target are compared only if both have the same one and all repeats reached it: how long the others would
+// have taken is unknown.
+void restrict_targets(compared_case& c, const json& a, const json& b) {
+  const auto drop = [&](const std::string& why) {
+    c.notes.push_back(why);
+    std::erase_if(c.figures, [](const compared_figure& f) { return f.path.ends_with("_to_target"); });
+  };
+  const json of_a = a.value("target", json()), of_b = b.value("target", json());
+  if (!of_a.is_object() || !of_b.is_object()) return;
+  for (const char* member : {"metric", "value", "side"})
+    if (of_a.at(member) != of_b.at(member)) return drop("the targets differ, so the times to them are not compared");
+  const std::size_t in_a = of_a.at("reached"), in_b = of_b.at("reached"), n_a = a.at("repeats").size(),
+                    n_b = b.at("repeats").size();
+  if (in_a == n_a && in_b == n_b) return;
+  drop(fmt::format("{} of {} repeats of A and {} of {} of B reached the target: the time to it is compared if all do",
+                   in_a, n_a, in_b, n_b));
+}
+
 compared_case compare_cases(const compared_result& result_a, const json& a, const compared_result& result_b,
                             const json& b, const std::vector<std::string>& across) {
   compared_case c;
@@ -197,6 +215,7 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
     }
     if (!x.empty() && !y.empty()) c.figures.push_back(test(kind.path, x, y, paired));
   }
+  restrict_targets(c, a, b);
   restrict_compression(c, result_a.document, a, result_b.document, b);
   return c;
 }
@@ -208,6 +227,7 @@ const std::vector<figure_kind>& compared_figures() {
       {"samples_per_second", true, "faster", "slower"}, {"efficiency", true, "more efficient", "less efficient"},
       {"step_seconds", false, "shorter", "longer"},     {"bytes.sent_per_step", false, "less", "more"},
       {"memory_peak_bytes", false, "less", "more"},     {"loss", false, "lower", "higher"},
+      {"seconds_to_target", false, "faster", "slower"}, {"steps_to_target", false, "earlier", "later"},
       {"seconds_to_loss", false, "faster", "slower"}};
   return kinds;
 }

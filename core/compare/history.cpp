@@ -83,6 +83,13 @@ std::string drawn(const std::vector<point>& series, const std::string& path, boo
 
 } // namespace
 
+std::vector<std::string> history_figures() {
+  std::vector<std::string> names;
+  for (const figure_kind& kind : compared_figures())
+    if (std::string(kind.path) != "seconds_to_loss") names.emplace_back(kind.path);
+  return names;
+}
+
 std::string render_history(std::vector<compared_result> results, const std::string& path, format f, std::size_t width) {
   std::stable_sort(results.begin(), results.end(), [](const compared_result& a, const compared_result& b) {
     return a.document.at("context").value("date", "") < b.document.at("context").value("date", "");

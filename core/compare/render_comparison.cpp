@@ -27,7 +27,7 @@ const char* name_of(outcome_of_test o) {
 
 std::string value_text(const std::string& path, double value) {
   if (path.starts_with("bytes") || path.starts_with("memory")) return human_bytes(value);
-  if (path.ends_with("seconds") || path == "seconds_to_loss") return human_seconds(value);
+  if (path.ends_with("seconds") || path.starts_with("seconds_to_")) return human_seconds(value);
   return plain_text(value);
 }
 

@@ -9,8 +9,8 @@
 
 namespace regatta {
 
-// [any] Returns the figure `path` (of compared_figures()) of every repeat of a case's entry. Empty if a repeat lacks
-// it, or a value is not finite or not above 0, so that it has no logarithm.
+// [any] Returns the figure `path` (of history_figures()) of every repeat of a case's entry; "loss" is that of the last
+// step. Empty if a repeat lacks it, or a value is not finite or not above 0, so that it has no logarithm.
 std::vector<double> samples_of(const nlohmann::json& entry, const std::string& path);
 
 // [any] Returns the highest step, counted from 0, whose loss both entries list; std::nullopt if there is none.

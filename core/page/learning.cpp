@@ -101,29 +101,44 @@ std::vector<std::optional<figure>> curves(const result_view& r, const std::strin
   return drawn;
 }
 
-// Returns the first point of the curve that reaches the target, as the result checks decide it.
-std::optional<sample> reached(const std::vector<sample>& samples, const std::string& metric, double target) {
-  const bool falls = metric == "perplexity" || metric == "loss";
-  for (const sample& s : samples)
-    if (falls ? s.value <= target : s.value >= target) return s;
-  return std::nullopt;
+// Returns for example "top1 of at least 0.9"; "target" if cases have different ones, and an empty text without any.
+std::string name_of_target(const result_view& r) {
+  std::string name;
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const json target = r.entry(i).value("target", json());
+    if (!target.is_object()) continue;
+    const std::string own =
+        fmt::format("{} of {} {}", plain_text(target.at("metric")),
+                    target.at("side") == "at_most" ? "at most" : "at least", plain_text(target.at("value")));
+    if (!name.empty() && name != own) return "target";
+    name = own;
+  }
+  return name;
 }
 
 void write_targets(writer& w, const result_view& r) {
-  const auto target = number_at(r.document().at("context").value("experiment", json::object()), "measure.target");
-  if (!target || *target == 0) return;
+  const std::string name = name_of_target(r);
+  if (name.empty()) return;
   page_table table = r.table_of_cases();
-  table.columns.push_back({"steps", "", "completed when the metric first reached the target", true});
-  table.columns.push_back({"time", "", "from the begin of the timed region, without evaluations", true});
-  std::string metric = "metric";
-  for (std::size_t i = 0; i < r.size(); ++i) {
-    const json m = r.entry(i).value("metric", json());
-    if (m.is_object()) metric = plain_text(m.value("name", json("metric")));
-    const auto hit = reached(metrics_of(r.entry(i)), metric, *target);
-    table.rows[i].cells.push_back({hit ? plain_text(json(hit->steps)) : "not reached", nullptr, ""});
-    table.rows[i].cells.push_back({hit && hit->seconds ? human_seconds(*hit->seconds) : "-", nullptr, ""});
-  }
-  w.subheading(fmt::format("Time to a {} of {}", metric, plain_text(json(*target))));
+  const auto add = [&](const char* header, const std::string& path, const char* tip, auto text) {
+    table.columns.push_back({header, path, tip, true});
+    for (std::size_t i = 0; i < r.size(); ++i)
+      table.rows[i].cells.push_back(number_cell(value_at(r.entry(i), path), text));
+  };
+  const auto count = [](double n) { return plain_text(json(n)); };
+  const char* const interval = "interval of the median; -: a repeat that did not reach it";
+  add("time", "seconds_to_target.median",
+      "of training until the first evaluation that reached it: with the warm-up, without evaluations", human_seconds);
+  add("from", "seconds_to_target.low", interval, human_seconds);
+  add("to", "seconds_to_target.high", interval, human_seconds);
+  add("steps", "steps_to_target.median", "completed by then", count);
+  add("from", "steps_to_target.low", interval, count);
+  add("to", "steps_to_target.high", interval, count);
+  add("reached", "target.reached", "repeats that reached it", count);
+  add("of", "samples_per_second.n", "repeats", count);
+  add("evaluation", "evaluation_seconds", "time of all evaluations of a run, which no other figure contains",
+      human_seconds);
+  w.subheading("Time to a " + name);
   w.raw(markup_of(table));
 }
 

@@ -139,6 +139,49 @@ std::string sent_of(const json& result, const json& entry) {
   return has_figures(entry) && sent.is_number() && communicates(result, entry) ? human_bytes(sent) : "-";
 }
 
+// Returns the median time to the target: "1.32 s"; with the repeats that reached it unless all did: "1.32 s (5 of 6)".
+std::string time_to_target(const json& entry) {
+  const json target = entry.value("target", json());
+  if (!has_figures(entry) || !target.is_object()) return "-";
+  const json seconds = entry.value("seconds_to_target", json());
+  if (!seconds.is_object()) return "not reached";
+  const json median = seconds.at("median");
+  const std::string time = median.is_number() ? human_seconds(median) : "not reached";
+  return target.at("reached") == seconds.at("n")
+             ? time
+             : fmt::format("{} ({} of {})", time, plain_text(target["reached"]), plain_text(seconds["n"]));
+}
+
+// Returns its interval: "1.29 s–1.40 s".
+std::string interval_to_target(const json& entry) {
+  const json seconds = entry.value("seconds_to_target", json());
+  if (!has_figures(entry) || !seconds.is_object() || seconds.value("n", 0) < 2) return "-";
+  const auto bound = [&](const char* name) {
+    const json value = seconds.at(name);
+    return value.is_number() ? human_seconds(value) : std::string("not reached");
+  };
+  return bound("low") + "–" + bound("high");
+}
+
+std::string steps_to_target(const json& entry) {
+  const json steps = entry.value("steps_to_target", json());
+  return has_figures(entry) && steps.is_object() ? plain_text(steps.at("median")) : "-";
+}
+
+// Returns what all targets ask for: "top1 ≥ 0.9"; "target" if they differ; empty without a target.
+std::string name_of_target(const json& result) {
+  std::optional<std::string> name;
+  for (const json& entry : result.at("results")) {
+    const json target = entry.value("target", json());
+    if (!target.is_object()) continue;
+    const std::string own = fmt::format("{} {} {}", plain_text(target.at("metric")),
+                                        target.at("side") == "at_most" ? "≤" : "≥", plain_text(target.at("value")));
+    if (name && *name != own) return "target";
+    name = own;
+  }
+  return name.value_or("");
+}
+
 table_column left(const std::string& header, int dispensable = 0) {
   return {header, false, dispensable};
 }
@@ -215,6 +258,13 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
       columns.add(right(plain_text(metric.at("name")), 2), numbers(result, "metric.value"));
       break;
     }
+  if (const std::string target = name_of_target(result); !target.empty()) {
+    columns.add(right(target + " after"), each(result, time_to_target));
+    columns.add(right("after from–to", 2), each(result, interval_to_target));
+    columns.add(right("in steps", 3), each(result, steps_to_target));
+    columns.add_field(right("evaluation", 8), "evaluation_seconds",
+                      [](const json& s) { return s.is_number() ? human_seconds(s) : std::string("-"); });
+  }
   columns.add(right("sent/step", 6), each(result, [&](const json& e) { return sent_of(result, e); }));
   return columns.take();
 }

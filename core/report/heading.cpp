@@ -282,19 +282,19 @@ std::string repeats_text(const json& result, const json& experiment) {
   return steps.is_number() ? fmt::format("{} of {} {}", text, plain_text(steps), steps == 1 ? "step" : "steps") : text;
 }
 
-// Returns what the column "E from–to" shows; empty if no case has an interval.
-std::string interval_text(const json& result) {
+// Returns what the column `column` shows, the interval of `figure`: "E from–to", "efficiency"; empty if no case has one.
+std::string interval_text(const json& result, const std::string& column, const char* figure) {
   std::size_t fewest = SIZE_MAX;
   double coverage = 1;
   for (const json& entry : result.at("results")) {
-    const json e = entry.value("efficiency", json());
+    const json e = entry.value(figure, json());
     if (!e.is_object() || e.value("n", std::size_t{0}) < 2) continue;
     fewest = std::min(fewest, e.at("n").get<std::size_t>());
     coverage = std::min(coverage, e.at("coverage").get<double>());
   }
   if (fewest == SIZE_MAX) return "";
-  if (coverage >= usual_confidence) return "E from–to: 95 % interval of the median";
-  return fmt::format("E from–to: range of {} repeats, a {:.3g} % interval; 95 % takes {} repeats", fewest,
+  if (coverage >= usual_confidence) return column + ": 95 % interval of the median";
+  return fmt::format("{}: range of {} repeats, a {:.3g} % interval; 95 % takes {} repeats", column, fewest,
                      100 * coverage, fewest_pairs(1));
 }
 
@@ -327,7 +327,8 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(result, experiment));
-  machine.push_back(interval_text(result));
+  machine.push_back(interval_text(result, "E from–to", "efficiency"));
+  machine.push_back(interval_text(result, "after from–to", "seconds_to_target"));
   machine.push_back(noise_text(result));
   lines.push_back(machine);
   for (items& line : lines) line.erase(std::remove(line.begin(), line.end(), ""), line.end());

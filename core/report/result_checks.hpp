@@ -23,10 +23,9 @@ namespace regatta {
 //    of additions may differ: a relative difference of 1e-5 is allowed in fp32, of 1e-2 in other precisions.
 std::vector<std::string> check_results(const nlohmann::json& entries);
 
-// Returns a message if the metric of an entry misses `target`, the value of measure.target, or if nothing was
-// evaluated; std::nullopt if it reaches the target, if `target` is 0, or if the status is not "ok". A metric named
-// "perplexity" or "loss" must be at most the target, any other at least.
-std::optional<std::string> missed_target(const nlohmann::json& entry, double target);
+// Returns a message if a repeat of an entry did not reach its "target" at any evaluation, or if nothing was evaluated;
+// std::nullopt if all reached it, if there is no target, or if the status is not "ok".
+std::optional<std::string> missed_target(const nlohmann::json& entry);
 
 // Returns the key without its section, or the section for SECTION.plugin: "train.batch" -> "batch", "strategy.geo_ps.k"
 // -> "geo_ps.k", "strategy.plugin" -> "strategy".
