@@ -227,7 +227,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
     progress_.phase = name;
     progress_.step = 0;
     progress_.steps = run.job.steps ? run.job.warmup + run.job.steps : 0; // unknown with measure.seconds
-    run_begin_ = rg::steady_ns();
+    first_samples_ = 0;
     show({});
     if (hooks_.begin_run)
       hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
@@ -302,7 +302,6 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
 
 void campaign::show(const std::vector<rank_progress>& ranks) {
   if (!hooks_.progress) return;
-  const double elapsed = seconds_since(run_begin_);
   progress_.step = 0;
   progress_.samples_per_second.reset();
   std::uint64_t slowest = UINT64_MAX, samples = 0;
@@ -312,7 +311,12 @@ void campaign::show(const std::vector<rank_progress>& ranks) {
     samples += r.samples;
   }
   if (slowest != UINT64_MAX) progress_.step = slowest;
-  if (samples && elapsed > 0) progress_.samples_per_second = static_cast<double>(samples) / elapsed;
+  if (samples && !first_samples_) { // starting takes seconds, which are no training
+    first_samples_ = samples;
+    first_seen_ = rg::steady_ns();
+  }
+  if (samples > first_samples_)
+    progress_.samples_per_second = static_cast<double>(samples - first_samples_) / seconds_since(first_seen_);
   progress_.seconds_left.reset();
   if (const measure_config& m = experiment_.cases.front().measure; m.precision > 0) {
     progress_.seconds_left = std::max(0.0, 1e-9 * static_cast<double>(m.budget) - seconds_since(campaign_begin_));

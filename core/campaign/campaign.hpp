@@ -99,8 +99,9 @@ private:
   campaign_log& records_;
   campaign_hooks hooks_;
   regatta::progress progress_;
-  std::int64_t run_begin_ = 0, campaign_begin_ = 0; // rg::steady_ns()
-  std::size_t runs_done_ = 0, runs_planned_ = 0;    // without baselines and contention controls
+  std::int64_t campaign_begin_ = 0, first_seen_ = 0; // rg::steady_ns()
+  std::uint64_t first_samples_ = 0; // of the current run, when the first were seen, at first_seen_; 0: none yet
+  std::size_t runs_done_ = 0, runs_planned_ = 0; // without baselines and contention controls
   interruption interruption_;
   bool interrupted_ = false;
   int worst_ = 0;

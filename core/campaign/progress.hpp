@@ -19,7 +19,7 @@ struct progress {
   // `step`: steps that the slowest worker has completed; `steps`: steps of the run, warm-up included. `steps` is 0 if
   // unknown; the line then shows no step.
   std::uint64_t step = 0, steps = 0;
-  std::optional<double> samples_per_second; // of all workers together, since the run began; std::nullopt: not shown
+  std::optional<double> samples_per_second; // of all workers together, since their first steps; nullopt: not shown
   // Until the end of the campaign, with measure.precision at most; std::nullopt: not shown.
   std::optional<double> seconds_left;
 };

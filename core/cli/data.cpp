@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/data.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "cli/standard_output.hpp"
 #include "data/data_generators.hpp"
@@ -28,12 +27,12 @@ std::string formats_of_data() {
   return text;
 }
 
-void generate_data(const experiment& e) {
+void generate_data(const experiment& e, const std::function<void(const std::string&)>& say) {
   for (const case_config& c : e.cases) {
     const auto missing = data_to_generate(c.data);
     if (!missing) continue;
-    print_error(fmt::format("{} is missing: writing generated data into {}: {}\n", c.data.path,
-                            missing->folder.string(), missing->data->contents));
+    say(fmt::format("{} is missing: writing generated data into {}: {}", c.data.path, missing->folder.string(),
+                    missing->data->contents));
     write_generated_data(*missing->data, missing->folder);
   }
 }

@@ -86,15 +86,23 @@ int dispatch(int argc, char** argv) {
   const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
   CLI::App* run_app = app.add_subcommand("run", "run the experiment of a TOML file");
-  run_app->add_option("FILE", run.file, "the experiment")->required()->type_name("FILE.toml");
+  CLI::Option* const run_file = run_app->add_option("FILE", run.file, "the experiment")->type_name("FILE.toml");
   add_repeatable(run_app, "--set", run.changes.set, "KEY=VALUE", "override a key (repeatable)");
   add_repeatable(run_app, "--sweep", run.changes.sweep, "KEY=V1,V2,...", "sweep a key (repeatable)");
+  CLI::Option* const again =
+      add_option(run_app, "--again", run.again, "RESULT",
+                 "in place of FILE: run the cases of a stored result again, as they were, and compare the two");
+  again->excludes(run_file)->excludes("--sweep");
+  add_option(run_app, "--case", run.only_case, "N", "with --again: only the case of this number, counted from 1")
+      ->needs(again)
+      ->check(CLI::Range(1, 1'000'000));
   add_option(run_app, "--out", run.out, "DIR", "folder for the results (default: results/NAME-TIME)");
   run_app->add_flag("--resume", run.resume,
                     "go on with the campaign in the folder of --out: run what is missing there");
   add_option(run_app, "--format", run.format, "FORMAT", format_help);
-  add_option(run_app, "--progress", run.progress, "WHEN", "a live line on standard error: auto, always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_option(run_app, "--progress", run.progress, "WHEN",
+             "a live line on standard error: auto, always, never; json: one JSON object a line, for programs")
+      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
   add_option(run_app, "--log", run.log, "LEVEL",
              "show log lines and output of ranks up to this level: error, warning (default), info, debug; all of it is "
              "in DIR/logs")
@@ -284,6 +292,10 @@ int dispatch(int argc, char** argv) {
     return check_verb(check);
   }
   if (*run_app) {
+    if (run.file.empty() && run.again.empty()) {
+      print_error("regatta: expected FILE.toml, or --again RESULT\nsee `regatta run --help`\n");
+      return static_cast<int>(exit_code::usage);
+    }
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.hpp"
 
-#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "campaign/campaign.hpp"
@@ -16,12 +15,14 @@
 #include "cli/plugin_folders.hpp"
 #include "cli/preflight.hpp"
 #include "cli/rank_logs.hpp"
+#include "cli/run_again.hpp"
+#include "cli/run_screen.hpp"
 #include "cli/run_traces.hpp"
 #include "cli/standard_output.hpp"
+#include "compare/render_comparison.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
-#include "report/progress_line.hpp"
 #include "report/render.hpp"
 #include "report/result_checks.hpp"
 #include "report/result_folder.hpp"
@@ -45,33 +46,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-// The progress line at the bottom of a terminal, and other lines that must not run into it.
-class screen {
-public:
-  screen(const std::string& when) : live_(when == "always" || (when == "auto" && isatty(STDERR_FILENO))) {}
-  ~screen() { clear(); }
-  void show(const progress& p) {
-    if (!live_) return;
-    const std::string line = progress_line(p, terminal_width(STDERR_FILENO));
-    if (line == shown_) return;
-    print_error(fmt::format("\r{}\x1b[K", line));
-    shown_ = line;
-  }
-  void say(const std::string& text) {
-    clear();
-    print_error(text + "\n");
-  }
-
-  void clear() {
-    if (!shown_.empty()) print_error("\r\x1b[K");
-    shown_.clear();
-  }
-
-private:
-  bool live_;
-  std::string shown_;
-};
 
 // Returns every plugin that a case uses, with the parameters of the first case that uses it.
 json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files) {
@@ -131,7 +105,7 @@ void add_resolved(result_folder& folder, const experiment& e) {
 // Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
 // measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
-                     const experiment& e, screen& s) {
+                     const experiment& e, run_screen& s) {
   const auto refuse = [&](const std::string& why) {
     throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
                                                 folder.records().string(), why));
@@ -161,9 +135,30 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
   if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 }
 
-} // namespace
+// The cases to run: those of a file, or of a stored result.
+struct chosen_cases {
+  std::optional<cases_again> again;
+  std::vector<std::string> plugin_path; // beside --plugin-path
 
-int run_verb(const run_options& o) {
+  explicit chosen_cases(const run_options& o) {
+    if (!o.again.empty()) again.emplace(o.again, o.only_case);
+    plugin_path = again ? again->plugin_path() : plugin_path_of(o.file, o.changes);
+  }
+  experiment load(const run_options& o, const registry& plugins) const {
+    return again ? again->load(o.changes.set, plugins) : load_experiment(o.file, o.changes, catalogue_of(plugins));
+  }
+};
+
+// Returns the table of the result, or its comparison with the result that ran again.
+std::string output_of(const json& document, const chosen_cases& cases, format form, const std::string& file) {
+  const std::size_t width = terminal_width(fileno(document_stream()));
+  if (!cases.again) return render(document, form, {width, file});
+  return render_comparison(compare({{cases.again->name(), cases.again->stored()}, {file, document}}, {}), {}, form,
+                           width);
+}
+
+// As run_verb(). Sets `written` to the file of the result.
+int run_cases(const run_options& o, run_screen& s, std::string& written) {
   const auto form = format_named(o.format);
   if (!form)
     throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
@@ -172,15 +167,16 @@ int run_verb(const run_options& o) {
                                     "with, such as --out results/NAME-TIME");
   const auto launcher =
       start_under_launcher(make_launcher_request_handlers()); // does not return in processes that are ranks
-  const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
-  const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
+  const chosen_cases chosen(o);
+  const registry plugins(plugin_folders(o.plugin_path, chosen.plugin_path));
+  const experiment e = chosen.load(o, plugins);
   plugin_facts_cache answers(plugins);
   std::vector<std::string> notices = e.notices;
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
     notices.push_back(std::move(n));
-  for (const std::string& n : notices) print_error(n + "\n");
-  if (!o.dry_run) generate_data(e);
+  for (const std::string& n : notices) s.say(n);
+  if (!o.dry_run) generate_data(e, [&](const std::string& text) { s.say(text); });
   // An experiment whose only case cannot run fails before anything starts; cases of a sweep are skipped one by one.
   reject_impossible_experiment(
       e, [&](const case_config& c) { check_tables(c, answers.of(c).model, prepare(answers, c, "").exchanges_rows); });
@@ -194,10 +190,17 @@ int run_verb(const run_options& o) {
       make_context(o.command, e, json::array({this_host(answers, e)}), plugins_of(answers, e, files), warnings);
   context["data"] = fingerprints_of_data(e);
   context["sampling"] = disturbance_rule();
+  context["cards"] = run_cards(e);
+  context["program_sha256"] = sha256_of("/proc/self/exe");
+  if (chosen.again)
+    for (const std::string& text : chosen.again->differences(context)) {
+      warnings.push_back(text);
+      context["warnings"].push_back(text);
+    }
   result_folder folder(o.out.empty() ? default_folder(e.name) : fs::path(o.out), o.resume);
   campaign_records records(e);
   result_document results(e, records);
-  screen s(o.progress);
+  written = folder.result().string();
   begin_or_resume(folder, records, results, context, e, s);
 
   // The notices, which come first in `warnings`, were printed above.
@@ -245,7 +248,7 @@ int run_verb(const run_options& o) {
   folder.set_result(document);
   write();
   s.clear(); // else the progress line would stand before the table
-  print_output(render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()}));
+  print_output(output_of(document, chosen, *form, written));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
     // Console and markdown tables already show which results are wrong.
@@ -275,6 +278,16 @@ int run_verb(const run_options& o) {
   const bool none_ran = !entries.empty() && std::all_of(entries.begin(), entries.end(),
                                                         [](const json& r) { return r.at("status") == "skipped"; });
   return none_ran ? static_cast<int>(exit_code::skipped) : 0;
+}
+
+} // namespace
+
+int run_verb(const run_options& o) {
+  run_screen s(o.progress);
+  std::string result;
+  const int code = run_cases(o, s, result);
+  s.end(code, result);
+  return code;
 }
 
 } // namespace regatta

@@ -10,17 +10,19 @@
 namespace regatta {
 
 struct run_options {
-  std::filesystem::path file;
+  std::filesystem::path file; // empty with `again`
+  std::string again;          // a result whose cases run again; empty: those of `file`
+  std::size_t only_case = 0;  // of `again`: the number of the case, counted from 1; 0: all
   overrides changes;
   std::vector<std::string> plugin_path;
-  // `out`: folder of the result; empty: results/NAME-TIME. `progress`: auto, always or never show a live line. `log`:
-  // the level up to which messages of ranks are shown.
+  // `out`: folder of the result; empty: results/NAME-TIME. `progress`: auto, always or never show a live line, or
+  // json. `log`: the level up to which messages of ranks are shown.
   std::string out, format = "console", progress = "auto", log = "warning";
   bool resume = false, dry_run = false;
   std::string command; // as typed
 };
 
-// Runs `regatta run` and prints the results. Returns the exit code: 0, that of the worst failed case, wrong (4),
+// Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the exit code: 0, that of the worst failed case, wrong (4),
 // run (1) if results could not be written, skipped (77) if no case could run, or interrupted (130). Throws failure for
 // errors found before any rank starts. [main]
 int run_verb(const run_options& options);

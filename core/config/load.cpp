@@ -28,14 +28,15 @@ std::string default_name(const std::filesystem::path& file) {
 
 } // namespace
 
-experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components) {
+experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components,
+                           const std::optional<std::string>& text) {
   experiment out;
   out.file = file.string();
   out.name = default_name(file);
   diagnostics wrong(one_line(out.file));
   toml_node root;
   try {
-    root = parse_toml(read_text(file));
+    root = parse_toml(text ? *text : read_text(file));
   } catch (const toml_error& e) {
     wrong.add({{}, e.at()}, {}, e.what());
     wrong.raise({});
@@ -53,13 +54,14 @@ experiment load_experiment(const std::filesystem::path& file, const overrides& o
   wrong.raise(notes);
 }
 
-std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o) {
+std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o,
+                                        const std::optional<std::string>& text) {
   const catalogue none{
       [](kind) { return std::vector<std::string>(); }, [](kind, std::string_view) { return nullptr; }, {}, {}};
   diagnostics reported_later("");
   toml_node root;
   try {
-    root = parse_toml(read_text(file));
+    root = parse_toml(text ? *text : read_text(file));
   } catch (const toml_error&) { // load_experiment() reports it
   }
   const settings all = collect(root, o, none, reported_later);

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,13 +45,18 @@ catalogue catalogue_of(const registry& r);
 // "FILE:LINE:COLUMN: error: KEY: expected X, got Y" or "--set KEY: ...". If a component is missing, notes on plugins
 // that did not load follow. Its exit code is `plugin` if all errors are missing components, else `usage`, also if the
 // file cannot be read or parsed.
-experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components);
+//
+// With `text`, that is what the file holds, and `file` only names it and its folder.
+experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components,
+                           const std::optional<std::string>& text = std::nullopt);
 
 // [any] Returns the files that model.plugin, strategy.plugin and transport.plugin name, in place of an id, and that
 // exist; then experiment.plugin_path, of `set` or else of the file. All are absolute paths. A registry of these files
 // and folders, and so a catalogue, can only be made afterwards. Ignores errors in file and options: load_experiment()
 // reports them.
-std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o);
+// `text` is as above.
+std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o,
+                                        const std::optional<std::string>& text = std::nullopt);
 
 // [any] Returns the text of a TOML file that runs only this case: every key and every parameter of the chosen plugins,
 // defaults included, and `plugin_path` as experiment.plugin_path, empty or not. Leaves out [sweep], [report], keys

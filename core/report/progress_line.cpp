@@ -6,11 +6,14 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "report/text_table.hpp"
 
 namespace regatta {
 namespace {
+
+using nlohmann::json;
 
 struct part {
   std::string text;
@@ -23,7 +26,41 @@ std::string joined(const std::vector<part>& parts) {
   return line;
 }
 
+// Returns the object of one line. Bytes that are not UTF-8 are replaced.
+std::string object(const char* kind, json members) {
+  members["schema"] = "regatta.progress/1";
+  members["kind"] = kind;
+  return members.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json number_or_null(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
 } // namespace
+
+std::string progress_object(const progress& p) {
+  json j = {{"case", p.case_number},
+            {"cases", p.cases},
+            {"label", p.label},
+            {"run", p.phase.empty() ? "case" : p.phase},
+            {"repeat", p.repeat},
+            {"repeats", p.repeats ? json(p.repeats) : json(nullptr)},
+            {"half_width", number_or_null(p.half_width)},
+            {"step", p.steps ? json(p.step) : json(nullptr)},
+            {"steps", p.steps ? json(p.steps) : json(nullptr)},
+            {"samples_per_second", number_or_null(p.samples_per_second)},
+            {"seconds_left", number_or_null(p.seconds_left)}};
+  return object("progress", std::move(j));
+}
+
+std::string message_object(const std::string& text) {
+  return object("message", {{"text", text}});
+}
+
+std::string end_object(int exit_code, const std::string& result) {
+  return object("end", {{"exit_code", exit_code}, {"result", result}});
+}
 
 std::string human_duration(double seconds) {
   const long s = std::max(0L, std::lround(seconds));

@@ -14,6 +14,12 @@ namespace regatta {
 // To draw: "\r" + line + "\x1b[K"; to clear: "\r\x1b[K".
 std::string progress_line(const progress& p, std::size_t width);
 
+// Return one JSON object without line end, for programs (schema regatta.progress/1, docs/experiments.md). Its "kind" is
+// "progress", "message" (a text for people) or "end".
+std::string progress_object(const progress& p);
+std::string message_object(const std::string& text);
+std::string end_object(int exit_code, const std::string& result);
+
 // Returns "45 s", "3 min 20 s", "1 h 5 min"; "0 s" for a negative duration.
 std::string human_duration(double seconds);
 
