@@ -45,7 +45,7 @@ double value_of(const json& entry, const json& repeat, const std::string& path) 
   if (path == "memory_peak_bytes") return memory_of(run);
   if (path == "loss") {
     const json loss = run.value("loss", json());
-    return loss.is_object() ? number(loss.at("last")) : std::nan("");
+    return loss.is_object() ? number(loss.value("last", json())) : std::nan("");
   }
   if (path == "bytes.sent_per_step") return number(run.at("bytes").at("sent_per_step").at("worker"));
   return number(run.value(path, json()));

@@ -210,6 +210,10 @@ private:
   }
 
   void check_target(const point& p, const case_config& c) {
+    if (c.measure.target != 0 && c.measure.precision > 0 && !p.spoiled("measure.precision"))
+      wrong_.add(p.where("measure.precision"), "measure.precision",
+                 "expected measure.repeats in its place: with measure.target, measure.steps is a limit, which longer "
+                 "runs would change");
     if (c.measure.target != 0 && c.data.evaluation_path.empty() && !p.spoiled("data.evaluation_path"))
       wrong_.add(p.where("measure.target"), "measure.target",
                  fmt::format("expected data.evaluation_path beside it, got {} and nothing to evaluate on: give a file "

@@ -52,7 +52,7 @@ const std::vector<std::string>& report_values() {
       {"metric", {".value"}},
       {"steps_to_target", of_figure},
       {"seconds_to_target", of_figure},
-      {"target", {".reached"}},
+      {"target", {".value", ".reached"}},
       {"", {"evaluation_seconds"}},
       {"", {"workers", "servers", "threads", "batch_per_worker", "global_batch"}},
       {"", {"parameters", "table_parameters", "skipped_records"}},

@@ -78,6 +78,8 @@ quantity quantity_of(const json& entry, const std::string& path) {
   if (top == "strategy" && own.is_object()) return reported(path);
   if (top == "metric" && own.is_object())
     return {path == "metric.curve" ? "as reported" : plain_text(own.value("name", json("metric"))), "global"};
+  if (path == "target.value" && own.is_object())
+    return {plain_text(own.value("metric", json("metric"))), "global"}; // as the metric itself
   quantity q{"none", "global"};
   for (const known_quantity& k : known)
     if (lies_at(path, k.path)) {

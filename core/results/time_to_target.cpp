@@ -2,8 +2,6 @@
 #include "results/time_to_target.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -16,15 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double not_reached = std::numeric_limits<double>::infinity();
+constexpr double not_reached = 1e300; // finite, because quantiles are interpolated
+constexpr double unknown = 1e299;     // not below: the value itself, or interpolated between it and another one
 
-// The order statistics of figure_entry() hold also for values of which only is known that they are larger than the
+// The order statistics of figure_entry() also hold for values of which it is only known that they are larger than the
 // others.
 json censored_figure(const std::vector<double>& values) {
-  if (std::ranges::none_of(values, [](double v) { return std::isfinite(v); })) return nullptr;
+  if (std::ranges::all_of(values, [](double v) { return v == not_reached; })) return nullptr;
   json j = figure_entry(values);
   for (json& member : j)
-    if (member.is_number_float() && !std::isfinite(member.get<double>())) member = nullptr;
+    if (member.is_number_float() && member.get<double>() >= unknown) member = nullptr;
   return j;
 }
 

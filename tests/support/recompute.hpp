@@ -225,6 +225,32 @@ inline json undisturbed(const json& entry) {
   return {{"n", rates.size()}, {"samples_per_second", median(rates)}, {"efficiency", median(efficiencies)}};
 }
 
+// The first evaluation of a run that reaches the target: null if there is none.
+inline json first_reaching(const json& run, const json& target) {
+  if (target.is_null() || run.at("metric").is_null()) return nullptr;
+  for (const json& point : run.at("metric").at("curve")) {
+    const double value = point.at("value"), bound = target.at("value");
+    if (target.at("side") == "at_most" ? value <= bound : value >= bound) return point;
+  }
+  return nullptr;
+}
+
+// A repeat that does not reach the target takes longer than all others; a figure among such repeats is null.
+inline json to_target(const json& entry, const char* member) {
+  numbers x;
+  std::size_t reached = 0;
+  for (const json& r : entry.at("repeats")) {
+    const json point = first_reaching(r.at("case"), entry.at("target"));
+    reached += !point.is_null();
+    x.push_back(point.is_null() ? 1e200 : point.at(member).get<double>());
+  }
+  if (reached == 0) return nullptr;
+  json j = figure(x);
+  for (json& value : j)
+    if (value.is_number_float() && value.get<double>() > 1e100) value = nullptr;
+  return j;
+}
+
 inline json figures(const json& entry) {
   const json& repeats = entry.at("repeats");
   json out = json::object();
@@ -272,6 +298,16 @@ inline json figures(const json& entry) {
   out["metric"] = repeats.at(0).at("case").at("metric");
   if (!out["metric"].is_null())
     out["metric"]["value"] = median(over(repeats, [](const json& run) { return run.at("metric").at("value"); }));
+  out["target"] = entry.at("target");
+  if (!out["target"].is_null()) {
+    out["target"]["reached"] = 0;
+    for (const json& r : repeats)
+      if (!first_reaching(r.at("case"), entry.at("target")).is_null())
+        out["target"]["reached"] = out["target"]["reached"].get<int>() + 1;
+  }
+  out["steps_to_target"] = to_target(entry, "step");
+  out["seconds_to_target"] = to_target(entry, "training_seconds");
+  out["evaluation_seconds"] = median(over(repeats, [](const json& run) { return run.at("evaluation_seconds"); }));
   out["skipped_records"] = repeats.at(0).at("case").at("skipped_records");
   out["replicas_identical"] = nullptr; // if the strategy does not keep replicas identical
   if (!entry.at("replicas_identical").is_null()) {

@@ -225,6 +225,46 @@ TEST_CASE("a compressing strategy is called faster only beside 16-bit gradients 
   CHECK(has(compare({{"a", a}, {"b", b}}, {}).cases[0].notes.back(), "a loss that both reach"));
 }
 
+TEST_CASE("times to a target are compared if both have the same target and all repeats reached it") {
+  const auto with = [](double target, const values& seconds) {
+    json e = entry(values(seconds.size(), 100));
+    std::size_t reached = 0;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      json& run = e["repeats"][i]["case"];
+      reached += seconds[i] > 0;
+      run["seconds_to_target"] = seconds[i] > 0 ? json(seconds[i]) : json(nullptr);
+      run["steps_to_target"] = seconds[i] > 0 ? json(10 * seconds[i]) : json(nullptr);
+    }
+    e["target"] = {{"metric", "top1"}, {"value", target}, {"side", "at_least"}, {"reached", reached}};
+    return e;
+  };
+  const json slow = with(0.9, {20, 21, 22, 23, 24, 25}), fast = with(0.9, {10, 11, 12, 13, 14, 15});
+  const compared_case c = compared(slow, fast).cases[0];
+  CHECK(figure(c, "seconds_to_target").outcome == outcome_of_test::better);
+  CHECK(figure(c, "seconds_to_target").verdict.ends_with(" faster"));
+  CHECK(figure(c, "steps_to_target").verdict.ends_with(" earlier"));
+  const auto refused = [&](const json& b) {
+    const compared_case one = compared(slow, b).cases[0];
+    CHECK(std::none_of(one.figures.begin(), one.figures.end(),
+                       [](const compared_figure& f) { return f.path.ends_with("_to_target"); }));
+    REQUIRE(!one.notes.empty());
+    return one.notes.back();
+  };
+  CHECK(refused(with(0.8, {10, 11, 12, 13, 14, 15})) == "the targets differ, so the times to them are not compared");
+  CHECK(refused(with(0.9, {10, 0, 12, 13, 0, 15})) ==
+        "6 of 6 repeats of A and 4 of 6 of B reached the target: the time to it is compared if all do");
+}
+
+TEST_CASE("a history has the figures that a result has on its own") {
+  const auto figures = history_figures();
+  CHECK(std::find(figures.begin(), figures.end(), "seconds_to_target") != figures.end());
+  CHECK(std::find(figures.begin(), figures.end(), "seconds_to_loss") == figures.end());
+  json e = entry({100, 101, 102});
+  for (std::size_t i = 0; i < 3; ++i) e["repeats"][i]["case"]["loss"]["last"] = 1.5 + static_cast<double>(i);
+  const std::string text = render_history({{"a", document(json::array({e}))}}, "loss", format::console, 0);
+  CHECK(text.find(" 2.5 ") != std::string::npos);
+}
+
 TEST_CASE("gates fail beyond the bound, and say what is undecided") {
   const gate g = parse_gate("samples_per_second -3%");
   CHECK(g.change == doctest::Approx(-0.03));

@@ -115,6 +115,8 @@ TEST_CASE("every key of the schema lands where it belongs") {
     repeats = 1
     baseline = false
     target = 0.75
+    target_is = "at_most"
+    vary_seed = true
     trace = 3
   )");
   CHECK(c.name == "all keys");
@@ -160,6 +162,8 @@ TEST_CASE("every key of the schema lands where it belongs") {
   CHECK(c.measure.repeats == 1);
   CHECK_FALSE(c.measure.baseline);
   CHECK(c.measure.target == 0.75);
+  CHECK(c.measure.target_is == "at_most");
+  CHECK(c.measure.vary_seed);
   CHECK(c.measure.trace == 3);
 
   SUBCASE("and comes back from JSON and from the resolved file") {

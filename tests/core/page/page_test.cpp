@@ -139,6 +139,24 @@ TEST_CASE("every number of the page is one of the result, in full and rounded, f
       CHECK_MESSAGE(entry.second.count(path) == 1, path, " of case ", entry.first);
 }
 
+TEST_CASE("the time to a target has its interval and its repeats") {
+  json result = stored("example.json");
+  CHECK(page_of(result).find("Time to a ") == std::string::npos);
+  for (json& entry : result["results"]) {
+    entry["target"] = {{"metric", "top1"}, {"value", 0.5}, {"side", "at_least"}, {"reached", 2}};
+    entry["steps_to_target"] = {{"n", 3}, {"median", 120.0}, {"low", 110.0}, {"high", nullptr}, {"coverage", 0.75}};
+    entry["seconds_to_target"] = {{"n", 3}, {"median", 1.25}, {"low", 1.125}, {"high", nullptr}, {"coverage", 0.75}};
+    entry["evaluation_seconds"] = 0.375;
+  }
+  const std::string page = page_of(result);
+  CHECK(page.find("Time to a top1 of at least 0.5") != std::string::npos);
+  const paths_by_case seen = check_numbers(parsed_markup(page), result);
+  for (const auto& entry : seen)
+    for (const char* path : {"seconds_to_target.median", "seconds_to_target.low", "steps_to_target.median",
+                             "target.reached", "evaluation_seconds"})
+      CHECK_MESSAGE(entry.second.count(path) == 1, path, " of case ", entry.first);
+}
+
 TEST_CASE("the numbers of regatta comm are those of its document") {
   const json document = stored("comm.json");
   const paths_by_case seen = check_numbers(parsed_markup(page_of(document)), document);

@@ -481,17 +481,49 @@ TEST_CASE("JSON is the document itself") {
 }
 
 TEST_CASE("the progress line gives up what matters least") {
-  const progress p{2, 6, "allreduce shm 2 workers", "baseline", 1, 3, 17, 35, 271.34, 80.0};
+  const progress p{2, 6, "allreduce shm 2 workers", "baseline", 1, 3, {}, 17, 35, 271.34, 80.0};
   CHECK(progress_line(p, 0) ==
         "[2/6] allreduce shm 2 workers   baseline   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left");
   CHECK(progress_line(p, 80) == "[2/6] allreduce shm 2 workers   baseline   step 17/35   1 min 20 s left");
   CHECK(progress_line(p, 50) == "[2/6] allreduce shm 2 workers   1 min 20 s left");
   CHECK(progress_line(p, 20) == "[2/6] allreduce shm…");
-  CHECK(progress_line({1, 1, "", "", 1, 1, 0, 0, {}, {}}, 80) == "[1/1]");
+  CHECK(progress_line({1, 1, "", "", 1, 1, {}, 0, 0, {}, {}}, 80) == "[1/1]");
   for (std::size_t width = 1; width < 120; ++width) CHECK(display_width(progress_line(p, width)) <= width);
   CHECK(human_duration(45.4) == "45 s");
   CHECK(human_duration(3599.6) == "1 h 0 min");
   CHECK(human_duration(-3) == "0 s");
+}
+
+TEST_CASE("progress for programs is one object a line") {
+  progress p{2, 6, "allreduce \xff\n", "", 1, 3, {}, 17, 35, 271.34, 80.0};
+  CHECK(progress_object(p).find('\n') == std::string::npos);
+  const json j = parsed(progress_object(p));
+  CHECK(j == json{{"schema", "regatta.progress/1"},
+                  {"kind", "progress"},
+                  {"case", 2},
+                  {"cases", 6},
+                  {"label", "allreduce \xef\xbf\xbd\n"},
+                  {"run", "case"},
+                  {"repeat", 1},
+                  {"repeats", 3},
+                  {"step", 17},
+                  {"steps", 35},
+                  {"samples_per_second", 271.34},
+                  {"seconds_left", 80.0},
+                  {"half_width", nullptr}});
+  p.phase = "baseline";
+  p.steps = 0;
+  p.samples_per_second.reset();
+  p.half_width = 0.05;
+  p.repeats = 0;
+  const json other = parsed(progress_object(p));
+  CHECK(other["run"] == "baseline");
+  for (const char* unknown : {"step", "steps", "samples_per_second", "repeats"}) CHECK(other[unknown].is_null());
+  CHECK(other["half_width"] == 0.05);
+  CHECK(parsed(message_object("warning: x"))["text"] == "warning: x");
+  CHECK(parsed(message_object("warning: x"))["kind"] == "message");
+  CHECK(parsed(end_object(4, "r/result.json")) ==
+        json{{"schema", "regatta.progress/1"}, {"kind", "end"}, {"exit_code", 4}, {"result", "r/result.json"}});
 }
 
 TEST_CASE("texts on a terminal") {

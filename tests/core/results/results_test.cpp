@@ -163,9 +163,14 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   f.server_update_seconds = 1;
   f.metric = "top1";
   f.metric_value = 0.5;
+  f.metric_curve = {{3, 0.5}};
+  f.metric_seconds = {0.3};
+  f.metric_training_seconds = {0.4};
+  case_config with = two_workers();
+  with.measure.target = 0.5;
   case_facts facts = weak();
   facts.model.parameters = facts.model.table_parameters = 1;
-  const json e = case_entry(two_workers(), facts, {{f, one, both, one, {}}, {f, one, both, one, {"steal"}}});
+  const json e = case_entry(with, facts, {{f, one, both, one, {}}, {f, one, both, one, {"steal"}}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
     if (at.is_number() || (at.is_object() && at.contains("median"))) figures.push_back(path);
@@ -352,7 +357,9 @@ TEST_CASE("every figure of an entry can be computed again from its repeats, by o
         for (int r = 0; r < repeats; ++r)
           runs.push_back({run_of(2, 1, 20, 3 * r, asynchronous), run_of(1, 0, 20, 3 * r + 1, false),
                           run_of(2, 0, 20, 3 * r + 2, false)});
-        const json e = parsed(text_of(case_entry(two_workers(), facts, runs)));
+        case_config config = two_workers();
+        config.measure.target = 0.5; // some repeats reach it
+        const json e = parsed(text_of(case_entry(config, facts, runs)));
         CHECK(e["efficiency"]["median"].is_number());
         CHECK(e["contention"]["median"].is_number());
         CHECK(e["contention"]["smallest_detectable"].is_number() == (repeats > 1));
@@ -479,16 +486,76 @@ TEST_CASE("result checks: the first loss agrees, every loss is finite, replicas 
   CHECK(check_results({silent, silent}).empty());
 }
 
-TEST_CASE("a target is asked of the metric only where there is one") {
-  json e = entry(2.3);
-  CHECK_FALSE(missed_target(e, 0));
-  CHECK(missed_target(e, 0.5) == "workers 2: measure.target is 0.5, but nothing was evaluated");
-  e["metric"] = {{"name", "top1"}, {"value", 0.6}};
-  CHECK_FALSE(missed_target(e, 0.5));
-  CHECK(missed_target(e, 0.7) == "workers 2: top1 is 0.6, measure.target asks for at least 0.7");
-  e["metric"]["name"] = "perplexity";
-  CHECK_FALSE(missed_target(e, 0.7));
-  CHECK(missed_target(e, 0.5) == "workers 2: perplexity is 0.6, measure.target asks for at most 0.5");
+// A run that was evaluated after 10, 20 and 30 steps of 0.1 s.
+run_figures evaluated(const std::vector<double>& metrics, const std::string& name = "top1") {
+  run_figures f = run(180, shared);
+  f.metric = name;
+  f.metric_value = metrics.back();
+  f.evaluation_seconds = 0.5;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    f.metric_curve.emplace_back(10 * (i + 1), metrics[i]);
+    f.metric_seconds.emplace_back(static_cast<double>(i));
+    f.metric_training_seconds.push_back(static_cast<double>(i + 1));
+  }
+  return f;
+}
+
+json with_target(double target, const std::vector<run_figures>& runs, const std::string& side = "auto") {
+  case_config c = two_workers();
+  c.measure.target = target;
+  c.measure.target_is = side;
+  std::vector<repeat_figures> repeats;
+  for (const run_figures& f : runs) repeats.push_back({f, {}, {}, {}, {}});
+  return parsed(text_of(case_entry(c, weak(), repeats)));
+}
+
+TEST_CASE("a target is asked of the metric only where there is one, and of every repeat") {
+  CHECK_FALSE(missed_target(entry(2.3)));
+  CHECK(missed_target(with_target(0.5, {run(180, shared)})) ==
+        "workers 2: measure.target is 0.5, but nothing was evaluated");
+  CHECK_FALSE(missed_target(with_target(0.5, {evaluated({0.1, 0.6})})));
+  CHECK_FALSE(missed_target(with_target(0.5, {evaluated({0.6, 0.4})}))); // reached once
+  CHECK(missed_target(with_target(0.7, {evaluated({0.1, 0.6}), evaluated({0.1, 0.8})})) ==
+        "workers 2: 1 of 2 repeats reached measure.target, top1 at least 0.7; the final top1 is 0.7");
+  CHECK_FALSE(missed_target(with_target(0.7, {evaluated({0.9, 0.6}, "perplexity")})));
+  CHECK(missed_target(with_target(0.5, {evaluated({0.9, 0.6}, "perplexity")})) ==
+        "workers 2: 0 of 1 repeats reached measure.target, perplexity at most 0.5; the final perplexity is 0.6");
+  CHECK_FALSE(missed_target(with_target(0.7, {evaluated({0.9, 0.6})}, "at_most")));
+  CHECK(missed_target(with_target(0.7, {evaluated({0.3, 0.6}, "loss")}, "at_least")).has_value());
+}
+
+TEST_CASE("steps and seconds to a target are those of its first evaluation; repeats without one took longer") {
+  const json e = with_target(0.5, {evaluated({0.1, 0.6, 0.9}), evaluated({0.5, 0.4}), evaluated({0.2, 0.3, 0.5})});
+  CHECK(e["target"] == json{{"metric", "top1"}, {"value", 0.5}, {"side", "at_least"}, {"reached", 3}});
+  CHECK(e["repeats"][0]["case"]["steps_to_target"] == 20);
+  CHECK(e["steps_to_target"]["n"] == 3);
+  CHECK(e["steps_to_target"]["median"] == 20);
+  CHECK(e["steps_to_target"]["low"] == 10);
+  CHECK(e["steps_to_target"]["high"] == 30);
+  CHECK(e["seconds_to_target"]["median"] == 2);
+  CHECK(e["evaluation_seconds"] == 0.5);
+
+  // Two of three reach it: the median is known, the upper bound is not.
+  const json some = with_target(0.5, {evaluated({0.1, 0.6}), evaluated({0.1, 0.1}), evaluated({0.7})});
+  CHECK(some["target"]["reached"] == 2);
+  CHECK(some["seconds_to_target"]["n"] == 3);
+  CHECK(some["seconds_to_target"]["median"] == 2);
+  CHECK(some["seconds_to_target"]["low"] == 1);
+  CHECK(some["seconds_to_target"]["high"].is_null());
+  CHECK(some["seconds_to_target"]["max"].is_null());
+  CHECK(some["repeats"][1]["case"]["seconds_to_target"].is_null());
+
+  const json few = with_target(0.5, {evaluated({0.1, 0.6}), evaluated({0.1}), evaluated({0.1}), evaluated({0.7})});
+  CHECK(few["seconds_to_target"]["median"].is_null()); // between a repeat that reached it and one that did not
+  const json none = with_target(0.5, {evaluated({0.1})});
+  CHECK(none["steps_to_target"].is_null());
+  CHECK(none["seconds_to_target"].is_null());
+  CHECK(none["target"]["reached"] == 0);
+  for (const char* member : {"target", "steps_to_target", "seconds_to_target"}) {
+    CHECK(entry(2.3)[member].is_null());
+    CHECK(with_target(0, {evaluated({0.9})})[member].is_null());
+  }
+  CHECK(entry(2.3)["evaluation_seconds"].is_null());
 }
 
 TEST_CASE("the context says where and how") {

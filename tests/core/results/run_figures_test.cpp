@@ -223,12 +223,16 @@ TEST_CASE("a record comes back from JSON as it was") {
   r.kernels = "conv1: jit\n";
   r.metric = "top1";
   r.metric_value = 0.5;
+  r.evaluation_ns = 7;
+  r.warm_up_ns = {3e6, 2e6};
   r.warnings = {"one", "two"};
   const nlohmann::json j = to_json(r);
   CHECK(to_json(record_from_json(parsed(text_of(j)))) == j);
   const rank_record back = record_from_json(j);
   CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
   CHECK(back.metric_value == 0.5);
+  CHECK(back.evaluation_ns == 7);
+  CHECK(back.warm_up_ns == r.warm_up_ns);
   CHECK(j["gpu"]["memory_peak_bytes"] == 100'000'000'000);
   CHECK(back.gpu->power_watts == 612.5);
   CHECK_FALSE(back.gpu->utilisation);
@@ -366,6 +370,10 @@ TEST_CASE("losses and evaluations have their step, and when it ended in the time
   fast.metric = "top1";
   fast.metric_value = 0.5;
   fast.metric_curve = {{1, 0.1}, {2, 0.3}, {3, 0.5}};
+  fast.warm_up_ns = {7e6};
+  slow.warm_up_ns = {9e6};
+  fast.evaluation_ns = 8 * ms;
+  slow.evaluation_ns = 6 * ms;
   const run_figures f = figures_of({fast, slow}, false);
   CHECK(f.loss_steps == std::vector<std::uint64_t>{0, 1, 2});
   REQUIRE(f.loss_seconds.size() == 3);
@@ -376,6 +384,12 @@ TEST_CASE("losses and evaluations have their step, and when it ended in the time
   CHECK_FALSE(f.metric_seconds[0]);
   CHECK(*f.metric_seconds[1] == Approx(0.012)); // two steps were done: the warm-up's and the first timed one
   CHECK(*f.metric_seconds[2] == Approx(0.024));
+  // From the begin of the first step on: with the warm-up of the slowest worker.
+  REQUIRE(f.metric_training_seconds.size() == 3);
+  CHECK(f.metric_training_seconds[0] == Approx(0.009));
+  CHECK(f.metric_training_seconds[1] == Approx(0.021));
+  CHECK(f.metric_training_seconds[2] == Approx(0.033));
+  CHECK(f.evaluation_seconds == Approx(0.008));
 }
 
 TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean over those who report them") {
