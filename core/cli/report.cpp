@@ -24,11 +24,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* comm_schema = "regatta.comm/1";
 
-// Returns the document of a file or folder, with the resolved TOML beside it.
+// Returns the document of a file or folder, with the resolved TOML of its first case: that of its run card, else the
+// file beside it.
 page::source source_of(const std::string& given) {
   stored_document stored = read_stored(given, {"regatta.result/1", comm_schema});
   page::source s;
   s.document = std::move(stored.document);
+  const json cards = s.document.at("context").value("cards", json());
+  if (cards.is_array() && !cards.empty()) s.toml = cards.front().at("toml").get<std::string>();
   for (const char* name : {"resolved.toml", "resolved-1.toml"})
     if (s.toml.empty() && s.document["schema"] != comm_schema)
       s.toml = content_of(stored.file.parent_path() / name).value_or("");

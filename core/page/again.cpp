@@ -45,6 +45,9 @@ void write_again(writer& w, const json& context, const std::string& toml) {
   w.heading("Run it again", "again");
   const auto text = [&](const char* member) { return plain_text(context.value(member, json())); };
   w.raw(fmt::format("<pre>{}</pre>\n", markup_text(text("command"))));
+  if (context.contains("cards"))
+    w.raw("<p>As it was, and compared with this result: <code>regatta run --again result.json</code>, of one case with "
+          "<code>--case N</code>.</p>\n");
   w.paragraph(fmt::format("regatta {} ({}, {}), {}", text("regatta"), text("git"), text("build"), text("date")));
   for (const json& host : context.value("hosts", json::array())) {
     std::string libraries;

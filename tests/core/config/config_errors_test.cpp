@@ -304,6 +304,9 @@ TEST_CASE("data that is not there") {
   CHECK(after_model("[measure]\ntarget = 0.9\n") ==
         "f.toml:4:10: error: measure.target: expected data.evaluation_path beside it, got 0.9 and nothing to evaluate "
         "on: give a file or a folder there, or leave the target out");
+  const std::string both = "[data]\nevaluation_path = \"/usr\"\nformat = \"npy\"\n[measure]\ntarget = 0.9\n";
+  CHECK(after_model(both + "precision = 0.02\n")
+            .starts_with("f.toml:8:13: error: measure.precision: expected measure.repeats in its place"));
 }
 
 TEST_CASE("TOML on which the parser gives up is named by its line") {
