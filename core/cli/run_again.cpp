@@ -74,6 +74,11 @@ std::vector<std::string> cases_again::plugin_path() const {
   std::error_code error;
   for (const std::string& file : plugin_path_of(name_, {}, cards_.front().at("toml").get<std::string>()))
     if (std::filesystem::exists(file, error)) path.push_back(file);
+  for (const json& plugin : context().at("plugins")) { // --plugin-path may have named them
+    const std::filesystem::path file = plugin.at("path").get<std::string>();
+    if (uses(plugin) && file.parent_path() != built_in_folder() && std::filesystem::exists(file, error))
+      path.push_back(file.string());
+  }
   return path;
 }
 

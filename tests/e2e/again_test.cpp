@@ -78,6 +78,22 @@ TEST_CASE("a result runs again from itself alone, as it was, and is compared") {
   CHECK(program(s, "run --again here --dry-run").code == 0);
 }
 
+TEST_CASE("a plugin that an option named is found where it was") {
+  const temporary_folder s;
+  fs::create_directories(s.path / "mine");
+  fs::copy(REGATTA_BUILD "/tests/counting", s.path / "mine");
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"counting\"\n[data]\nsource = \"random\"\n[train]\n"
+                                      "batch = 4\nkernels = \"fixed\"\n[measure]\nwarmup = 0\nsteps = 3\n"
+                                      "repeats = 1\nbaseline = false\n";
+  REQUIRE(program(s, "run x.toml --plugin-path mine --progress never --out r").code == 0);
+  CHECK(program(s, "run --again r --progress never --out same").code == 0);
+  fs::rename(s.path / "mine", s.path / "moved");
+  const outcome gone = program(s, "run --again r --progress never --out gone");
+  CHECK(gone.code == 3);
+  CHECK(has(gone.err, "r: cannot run again: model counting (version "));
+  CHECK(program(s, "run --again r --plugin-path moved --progress never --out found").code == 0);
+}
+
 TEST_CASE("what cannot be as it was is refused or said, by name") {
   const temporary_folder s;
   regatta::generate_cifar10_like(s.path / "data", 20, 1);
