@@ -16,10 +16,10 @@ class registry;
 // Runs `regatta describe KIND/ID` with the plugins in `folders`: prints the parameters (default, allowed values, help),
 // the capabilities, and for a model its layers, number of weights and operations. Capabilities of a strategy are its
 // plan for two workers and a server. `set` ("name=value") changes parameters of the described instance; values are
-// parsed as JSON, else taken as strings. If a parameter without default is not given, prints the parameters only.
-// Leaves out the capabilities if the component cannot run on this machine. Returns 0. Throws failure: usage for an
-// unknown kind or a wrong value, plugin for a missing component or a plugin that crashes, skipped for a model without
-// graph that cannot run on this machine. [main]
+// parsed as JSON, else taken as strings. If a parameter without default is not given, prints the parameters only, and
+// does not check the values of `set`. If the component cannot run on this machine, prints the reason in place of the
+// capabilities. Returns 0. Throws failure: usage for an unknown kind or a wrong value, plugin for a missing component
+// or a plugin that crashes, skipped for a model without graph that cannot run on this machine. [main]
 int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& component, bool json,
                   const std::vector<std::string>& set = {});
 

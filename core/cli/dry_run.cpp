@@ -138,7 +138,12 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
   }
   case format::console: print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(e, all, machine)));
   }
-  return e.cases.size() == 1 ? all.cases[0].code : 0;
+  // As a run would end.
+  if (e.cases.size() == 1) return all.cases[0].code;
+  constexpr int plugin = static_cast<int>(exit_code::plugin);
+  if (std::ranges::any_of(all.cases, [](const case_estimate& c) { return c.code == plugin; })) return plugin;
+  const bool none_runs = std::ranges::all_of(all.cases, [](const case_estimate& c) { return !c.refused.empty(); });
+  return none_runs ? static_cast<int>(exit_code::skipped) : 0;
 }
 
 } // namespace regatta

@@ -7,8 +7,9 @@
 
 namespace regatta {
 
-// Runs `regatta run --dry-run`: prints the cases with estimated time and memory, or why a case cannot run. Returns 0,
-// or, if the experiment's only case cannot run, the exit code of that failure. [main]
+// Runs `regatta run --dry-run`: prints the cases with estimated time and memory, or why a case cannot run. Returns the
+// exit code that a run would have for the same reason: that of the failure if the experiment's only case cannot run; of
+// a sweep, 3 if a plugin fails and 77 if no case can run; else 0. [main]
 int dry_run(plugin_facts_cache& facts, const experiment& e, format form);
 
 } // namespace regatta

@@ -130,12 +130,13 @@ bool has_16_bit_gradients(const json& document, const json& entry) {
 
 // A strategy that compresses trains differently, so its samples/s alone are no speed-up: the comparison must be with
 // 16-bit gradients, which any strategy can send, and must end at the same loss.
-void restrict_compression(compared_case& c, const json& document_a, const json& a, const json& b) {
+void restrict_compression(compared_case& c, const json& document_a, const json& a, const json& document_b,
+                          const json& b) {
   const auto lossy = [](const json& entry) { return entry.value("lossy", json()) == true; };
   if (lossy(a) == lossy(b)) return;
   const json of_a = a.value("loss", json()), of_b = b.value("loss", json());
   std::vector<std::string> missing;
-  if (lossy(b) && !has_16_bit_gradients(document_a, a))
+  if (!(lossy(b) ? has_16_bit_gradients(document_a, a) : has_16_bit_gradients(document_b, b)))
     missing.push_back("a baseline that sends gradients in 16 bits (train.precision, or the strategy's wire)");
   const bool losses =
       of_a.is_object() && of_b.is_object() && of_a.at("last").is_number() && of_b.at("last").is_number();
@@ -196,7 +197,7 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
     }
     if (!x.empty() && !y.empty()) c.figures.push_back(test(kind.path, x, y, paired));
   }
-  restrict_compression(c, result_a.document, a, b);
+  restrict_compression(c, result_a.document, a, result_b.document, b);
   return c;
 }
 

@@ -16,8 +16,8 @@ namespace regatta {
 // Returns the absolute paths of these files, those of the sweep included, each once. They may be missing.
 std::vector<std::string> plugin_files(const settings& all, const folders& start);
 
-// Replaces each file by the id of its component, which must be the only one of its kind in the file, and which no other
-// plugin may hide. Adds an error for each file where this is impossible, and marks its key as spoiled.
+// Replaces each file by the id of its component of the key's kind. A component that another plugin with the same id
+// hides does not count. If the file has none or several of this kind, adds an error and marks the key as spoiled.
 void replace_plugin_files(settings& all, const folders& start, const catalogue& components, diagnostics& wrong);
 
 } // namespace regatta

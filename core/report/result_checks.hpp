@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks whether results can be right at all. A caller ends the program with exit_code::wrong if there is any finding.
+// Checks whether results can be right at all. `regatta run` prints the findings and ends with exit_code::wrong if there
+// is one (unless it was interrupted, or a case failed with exit_code::usage or plugin); reports only print them.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace regatta {
 
 // Returns one sentence for each problem; empty: there is none. `entries` is the array "results" of result.json; entries
 // without figures (has_figures(), fields.hpp) are ignored.
-//  - the loss of a step is not finite
+//  - a loss that the entry lists is not finite (of a run of more than 1000 steps it lists 1000)
 //  - replicas that must agree differ
 //  - the weights never moved, though a gradient was not zero and a learning rate above 0
 //  - a synchronous strategy of several workers sent nothing in all timed steps

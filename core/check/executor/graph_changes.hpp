@@ -10,7 +10,8 @@
 
 namespace regatta::conformance {
 
-// A copy whose nodes, attributes and tensors can be changed. The graph must outlive it.
+// A copy whose nodes, attributes and tensors can be changed. Attributes can be added and removed, too; the number of
+// nodes and of tensors must not change. The graph must outlive it.
 class changed_graph {
 public:
   explicit changed_graph(const rg_graph& g);

@@ -214,6 +214,7 @@ TEST_CASE("a compressing strategy is called faster only beside 16-bit gradients 
   CHECK(std::none_of(plain.figures.begin(), plain.figures.end(),
                      [](const auto& f) { return f.path == "samples_per_second" || f.path == "efficiency"; }));
   CHECK(has(plain.notes.back(), "a baseline that sends gradients in 16 bits"));
+  CHECK(has(compared(lossy, entry(ten)).cases[0].notes.back(), "a baseline that sends gradients in 16 bits"));
   json a = document(json::array({entry(ten)})), b = document(json::array({lossy}));
   a["context"]["experiment"]["strategy"]["parameters"]["wire"] = "bf16";
   const compared_case fair = compare({{"a", a}, {"b", b}}, {}).cases[0];

@@ -2,7 +2,8 @@
 //
 // Fences are CUDA events from a ring that is created in advance. An event is reused after `count` records of its ring;
 // rg_fence (regatta/abi/base.h) requires that a fence stays valid for at least 256 further records. Functions that
-// call CUDA throw rg::error, RG_E_DEVICE, if it reports an error, also one of earlier work on the device.
+// call CUDA throw rg::error if it reports an error, also one of earlier work on the device: RG_E_OPERATION if memory
+// ran out, else RG_E_DEVICE.
 #pragma once
 
 #include "../../common/cuda_devices.hpp"

@@ -59,12 +59,14 @@ private:
 
   const device& dev_;
   attention_shape shape_;
-  std::size_t batch_ = 0, mask_stride_ = 0, gemm_scratch_bytes_ = 0;
-  std::vector<head_gemms> gemms_; // by thread
-  bool dropped_ = false;          // the last forward pass applied dropout
+  std::size_t batch_ = 0;
+  std::size_t mask_stride_ = 0;        // bytes of a sample's dropout mask, padding included
+  std::size_t gemm_scratch_bytes_ = 0; // the most that one of the GEMMs needs
+  std::vector<head_gemms> gemms_;      // by thread
+  bool dropped_ = false;               // the last forward pass applied dropout
   slot slot_ = no_slot, mask_slot_ = no_slot;
   float* probabilities_ = nullptr; // [batch, heads, queries, keys], before dropout
-  std::uint8_t* mask_ = nullptr;
+  std::uint8_t* mask_ = nullptr;   // by sample, one bit per probability; null without dropout
 };
 
 } // namespace onednn
