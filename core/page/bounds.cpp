@@ -261,8 +261,9 @@ void write_gaps(writer& w, const result_view& r) {
   w.subheading("Beside what the machine would allow");
   if (unknown.size() < std::size(bound_kinds)) {
     w.table(table);
-    w.note(r.shows_marks() ? "gap: the figure before it over its bound; 1 would leave nothing to gain."
-                           : "Each figure over its bound; 1 would leave nothing to gain.");
+    w.note(std::string(r.shows_marks() ? "gap: the figure before it over its bound" : "Each figure over its bound") +
+           "; 1 would leave nothing to gain. If other programs used the machine before every repeat, its rates are too "
+           "low, and so are the gaps.");
   }
   if (!unknown.empty())
     w.note("Unknown for all cases: " + unknown_kinds(unknown) +
