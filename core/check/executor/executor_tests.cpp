@@ -105,6 +105,7 @@ void expect_attributes_refused(const compiler& c, const rg_graph& graph, std::si
     changed_graph listed(graph), written(graph), plain(graph);
     listed.attributes[k][i].numbers = two;
     listed.attributes[k][i].count = 2;
+    listed.attributes[k][i].text = nullptr;
     if (!own.numbers)
       expect_refused(c, listed.get(), fmt::format("a list as attribute {} of op {}", own.name, op), own.name);
     plain.attributes[k][i].numbers = nullptr;
@@ -113,6 +114,8 @@ void expect_attributes_refused(const compiler& c, const rg_graph& graph, std::si
     if (own.numbers || own.text)
       expect_refused(c, plain.get(), fmt::format("a number as attribute {} of op {}", own.name, op), own.name);
     written.attributes[k][i].text = "regatta_check";
+    written.attributes[k][i].numbers = nullptr;
+    written.attributes[k][i].count = 0;
     if (!own.text)
       expect_refused(c, written.get(), fmt::format("a text as attribute {} of op {}", own.name, op), own.name);
   }
