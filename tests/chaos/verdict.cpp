@@ -204,7 +204,7 @@ std::vector<std::string> judge_resumed(const campaign& c, const campaign_run& ru
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(run.result(), none)) {
     const std::string name = entry.path().filename().string();
-    if (name != "records.jsonl" && name != "result.json" && name != "logs" &&
+    if (name != "records.jsonl" && name != "result.json" && name != "logs" && name != "as-written.toml" &&
         !(name.starts_with("resolved-") && name.ends_with(".toml")))
       p.push_back("an unexpected file is left beside the result: " + name);
   }
