@@ -153,8 +153,9 @@ void write_targets(writer& w, const result_view& r) {
   }
   add("reached", "target.reached", "repeats that reached it", count);
   add("of", "samples_per_second.n", "repeats", count);
-  add("evaluation", "evaluation_seconds", "time of all evaluations of a run, which no other figure contains",
-      human_seconds);
+  if (r.shows_marks())
+    add("evaluation", "evaluation_seconds", "time of all evaluations of a run, which no other figure contains",
+        human_seconds);
   w.subheading("Time to a " + name);
   w.table(table);
 }

@@ -134,7 +134,8 @@ TEST_CASE("a case that cannot run says why, in every format") {
   CHECK(csv.find("\n\"transport.plugin = \"\"null\"\"\",") != std::string::npos);
   CHECK(printed("markdown").find("| skipped: ") != std::string::npos);
   CHECK(printed("console").find("Nothing was run. 1 of 2 cases would take ") != std::string::npos);
-  const outcome none = program(s, "run x.toml --dry-run --set transport.plugin=null --sweep cluster.workers=2,3");
+  const outcome none =
+      program(s, "run x.toml --dry-run --set train.device=cuda --sweep cluster.workers=1,2", "CUDA_VISIBLE_DEVICES=");
   CHECK(none.out.find("No case can run on this machine.") != std::string::npos);
   CHECK(none.code == 77);
 }

@@ -218,8 +218,8 @@ TEST_CASE("the time to a target is that of the entries; where cases have several
   const auto give = [&](std::size_t i, double value) {
     json& entry = result["results"][i];
     entry["target"] = {{"metric", "top1"}, {"side", "at_least"}, {"value", value}, {"reached", 2}};
-    entry["steps_to_target"] = {{"median", 9.0}, {"low", 8.0}, {"high", 9.0}, {"n", 3}};
-    entry["seconds_to_target"] = {{"median", 0.0128}, {"low", 0.0119}, {"high", nullptr}, {"n", 3}};
+    entry["steps_to_target"] = {{"median", 9.0}, {"low", 8.0}, {"high", 9.0}, {"n", 3}, {"coverage", 0.75}};
+    entry["seconds_to_target"] = {{"median", 0.0128}, {"low", 0.0119}, {"high", nullptr}, {"n", 3}, {"coverage", 0.75}};
   };
   give(1, 0.2);
   std::string page = page_of(result);
