@@ -27,8 +27,9 @@ struct packed_artifact {
 };
 
 // [main] Packs the result in `folder`. `sources` are folders and files with the sources of its plugins; empty: those of
-// sources_of() (sources.hpp) for each plugin that does not come with Regatta. Throws failure (usage) if the folder holds
-// no result of this version, or if a given source is none.
+// sources_of() (sources.hpp) for each plugin that does not come with Regatta. Throws failure (usage) if `folder` holds
+// no result of this version, if a given source does not exist or is too large (source_files()), or if two given sources
+// have one name (source_name()).
 packed_artifact pack(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& sources);
 
 // A plugin of an artifact, as artifact.json lists it.
@@ -43,7 +44,7 @@ struct artifact {
   nlohmann::json run_card, result;
   std::string experiment; // TOML
   std::vector<artifact_plugin> plugins;
-  std::vector<std::string> sources; // names: "sources/NAME" has a CMakeLists.txt
+  std::vector<std::string> sources; // "sources/NAME": the folders in it that have a CMakeLists.txt
   std::vector<archived_file> files; // all of them
 };
 

@@ -33,7 +33,7 @@ struct page {
 
 // [any] Returns the page of the documents in this order. Its size as HTML is about 3 kB for each case and at least
 // 20 kB. Markdown shows the figures by links to `figure_folder`/NAME.svg, or without a folder leaves them out.
-// Requires valid documents, at least one: others throw nlohmann::json::exception.
+// Throws std::out_of_range if there is no document, nlohmann::json::exception if one is invalid.
 page render_page(const std::vector<source>& sources, const std::string& figure_folder = "");
 
 } // namespace regatta::page

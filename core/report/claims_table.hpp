@@ -16,11 +16,12 @@ std::string claim_name(const nlohmann::json& claim);
 std::string claim_bounds(const nlohmann::json& claim);
 // [any] Returns the verdict: "holds", "fails", or "undecided: " with the repeats that would do or the reason.
 std::string claim_verdict(const nlohmann::json& claim);
-// [any] Returns the estimate, and the interval, "1.18–1.21"; "-" if the claim has no value.
+// [any] Returns the estimate, such as "1.19"; "-" if the claim has no value.
 std::string claim_value(const nlohmann::json& claim);
+// [any] Returns the interval, such as "1.18–1.21"; "-" if the claim has no value or if both ends are equal.
 std::string claim_interval(const nlohmann::json& claim);
 
-// [any] Returns the decided claims of a result as a table with a row for each; without rows if it has none.
+// [any] Returns a table with a row for each claim of a result, also for undecided ones; without rows if it has none.
 text_table table_of_claims(const nlohmann::json& result);
 
 } // namespace regatta

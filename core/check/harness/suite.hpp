@@ -49,10 +49,10 @@ struct subject {
   const component* tested = nullptr;
   std::map<std::string, nlohmann::json> parameters; // values by name; the others keep their defaults
   std::vector<std::filesystem::path> other_files;   // other files in `plugins`: executors, transports to nest
-  std::filesystem::path reference;                  // for models: a folder with gradients to compare; empty: none
+  std::filesystem::path reference;                  // gradients to compare with: a folder; empty: none
   std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
   std::uint64_t seed = 1;                           // seed of all random numbers in a test
-  std::vector<std::string> addresses{"127.0.0.1"};  // of each rank of a transport
+  std::vector<std::string> addresses{"127.0.0.1"};  // rg_world.addresses of every rank
   std::uint32_t launcher_ranks = 0; // number of processes of a launcher (mpirun), this one included; 0: no launcher
 };
 
@@ -86,10 +86,10 @@ std::vector<test> model_tests();            // models and executors
 std::vector<test> instance_tests();         // models and executors: several instances, threads
 std::vector<test> refusal_tests();          // executors: unknown ops and attributes
 std::vector<test> gemm_tests();             // executors for devices: matrix products
-std::vector<test> description_tests();      // models: what they say of a step
+std::vector<test> description_tests();      // models and executors: what they say of a step
 std::vector<test> graph_tests();            // models with a graph: refusals of the executor that compiles it
 std::vector<test> executor_tests();         // executors: ops, and what a compiled model says of itself
-std::vector<test> reference_tests();        // models: gradients against subject::reference
+std::vector<test> reference_tests();        // models and executors: gradients against subject::reference
 std::vector<test> strategy_tests();         // strategies
 std::vector<test> compressor_tests();       // strategies: what their compressor promises
 
