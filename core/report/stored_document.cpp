@@ -20,8 +20,12 @@ using nlohmann::json;
 std::optional<std::string> content_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(text));
+  try {
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    return in.bad() ? std::nullopt : std::optional(std::move(text));
+  } catch (const std::ios_base::failure&) { // a folder opens, but cannot be read
+    return std::nullopt;
+  }
 }
 
 stored_document read_stored(const std::string& given, const std::vector<std::string>& schemas) {

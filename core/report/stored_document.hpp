@@ -16,12 +16,10 @@ struct stored_document {
 };
 
 // [any] Reads a JSON document whose "schema" is one of `schemas`. `given` is its file, or a folder with a result.json.
-// Throws failure (usage) if the file cannot be opened or holds no such document. Throws as content_of() if reading it
-// fails.
+// Throws failure (usage) if the file cannot be read or holds no such document.
 stored_document read_stored(const std::string& given, const std::vector<std::string>& schemas);
 
-// [any] Returns the bytes of a file; std::nullopt if it cannot be opened. Throws std::ios_base::failure if it opens but
-// cannot be read, as is the case for a folder.
+// [any] Returns the bytes of a file; std::nullopt if it cannot be read, such as a folder.
 std::optional<std::string> content_of(const std::filesystem::path& file);
 
 } // namespace regatta

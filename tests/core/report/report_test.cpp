@@ -4,8 +4,10 @@
 #include "report/latex.hpp"
 #include "report/progress_line.hpp"
 #include "report/render.hpp"
+#include "report/stored_document.hpp"
 #include "report/text_table.hpp"
 #include "report_fixture.hpp"
+#include "temporary_folder.hpp"
 
 using namespace regatta;
 using namespace regatta::test;
@@ -523,6 +525,13 @@ TEST_CASE("progress for programs is one object a line") {
   CHECK(parsed(message_object("warning: x"))["kind"] == "message");
   CHECK(parsed(end_object(4, "r/result.json")) ==
         json{{"schema", "regatta.progress/1"}, {"kind", "end"}, {"exit_code", 4}, {"result", "r/result.json"}});
+}
+
+TEST_CASE("a folder in place of a result's file is refused as one that cannot be read") {
+  const regatta::test::temporary_folder folder;
+  std::filesystem::create_directory(folder.path / "result.json");
+  CHECK_FALSE(content_of(folder.path / "result.json"));
+  CHECK_THROWS_WITH(read_stored(folder.path.string(), {"regatta.result/1"}), doctest::Contains("cannot be read"));
 }
 
 TEST_CASE("texts on a terminal") {
