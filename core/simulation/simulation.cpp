@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <span>
 #include <stdexcept>
@@ -30,19 +31,50 @@ template <class T> T gradient(std::uint32_t w, std::uint32_t n, std::uint64_t st
   const auto noise = static_cast<T>(static_cast<int>((element * 7 + w * 31 + step * 17) % 101) - 50) / T(50);
   return (weight * T(0.1) + noise) / static_cast<T>(n);
 }
-// The same, plus the pull to a target value, whose mean over the workers is between -2 and 2.
+
+std::uint64_t padded(std::int64_t elements) {
+  return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
+}
+
+// An element's place in a tensor: in a matrix with its first dimension as rows.
+struct place {
+  std::uint64_t index, row, column;
+};
+// Returns the element's place in tensor `t`; nothing if it is in another one or in padding.
+std::optional<place> place_in(const simulation_setup& s, std::size_t t, std::uint64_t element) {
+  if (t >= s.tensors.size()) return {};
+  for (std::size_t k = 0; k < t; ++k) {
+    if (element < padded(s.tensors[k])) return {};
+    element -= padded(s.tensors[k]);
+  }
+  const auto count = static_cast<std::uint64_t>(s.tensors[t]);
+  if (element >= count) return {};
+  const std::uint64_t columns = s.shapes.empty() ? count : count / static_cast<std::uint64_t>(s.shapes.at(t).at(0));
+  return place{element, element / columns, element % columns};
+}
+
+// The workers' parts of the flat tensor differ by matrices of full rank, whose sum over the workers is 0.
+template <class T> T flat_gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, const place& p) {
+  const auto noise = [&](std::uint32_t worker) {
+    return static_cast<T>(static_cast<int>((p.index * 7 + worker * 31 + step * 17) % 101) - 50) / T(200);
+  };
+  const T column = static_cast<T>(4 + p.row % 4) / T(16), row = static_cast<T>(4 + p.column % 3) / T(4);
+  return ((p.row + p.column) % 2 ? column * row : -column * row) / static_cast<T>(s.workers) +
+         (noise(w) - noise((w + 1) % s.workers)) / static_cast<T>(s.workers);
+}
+
+// The gradient of the setup's model. The pull's target values have a mean over the workers between -2 and 2.
 template <class T>
 T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, T weight) {
-  if (s.constant) return static_cast<T>(constant_gradient(w, s.workers, element));
+  if (s.constant) return static_cast<T>(constant_gradient(s, w, step, element));
+  if (step < late_steps && place_in(s, s.late_tensor, element)) return 0;
+  if (s.pull == 0)
+    if (const auto p = place_in(s, s.flat_tensor, element)) return flat_gradient<T>(s, w, step, *p);
   const T g = gradient(w, s.workers, step, element, weight);
   if (s.pull == 0) return g;
   const T mean = static_cast<T>(static_cast<int>(element * 11 % 17) - 8) / T(4);
   const T own = static_cast<T>(s.pull_apart) * (static_cast<T>(w) - static_cast<T>(s.workers - 1) / T(2));
   return g + static_cast<T>(s.pull) * (weight - mean - own) / static_cast<T>(s.workers);
-}
-
-std::uint64_t padded(std::int64_t elements) {
-  return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
 }
 
 std::uint64_t checksum(const std::vector<float>& weights) {
@@ -247,6 +279,18 @@ public:
   const std::vector<std::uint64_t>& checksums() const { return checksums_; }
   std::uint64_t steps_ended() const { return step_; } // of a worker
   bool is_worker() const { return cluster_.worker >= 0; }
+  // Returns where a rank is that has not ended: "end_step of step 3".
+  std::string where() const {
+    const auto step = [this](const char* what) { return fmt::format("{} of step {}", what, step_); };
+    switch (phase_) {
+    case phase::beginning: return step("begin_step");
+    case phase::reading: return step("weights for the forward pass");
+    case phase::computing: return step("the backward pass");
+    case phase::ending: return step("end_step");
+    case phase::pulling: return step("pull_rows after the end");
+    default: return is_worker() ? "finish" : "serve";
+    }
+  }
   const strategy_records& records() const { return strategy_->records(); }
   std::uint64_t state_bytes() const { return strategy_->optimizer_state_bytes(); }
   const row_table* table(bool as_server) const {
@@ -306,6 +350,21 @@ private:
     std::copy(w.begin(), w.end(), seen_.begin() + static_cast<std::ptrdiff_t>(s.first));
   }
 
+  // Constant gradients are computed once: runs of thousands of steps use them.
+  void fill_gradients(std::span<float> g, const rg_slice& s) {
+    const auto w = strategy_->weights();
+    const auto at = [&](std::uint64_t i) {
+      return padding_[i] ? 0 : gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
+    };
+    if (!setup_.constant || step_ < late_steps) {
+      for (std::uint64_t i = s.first; i < s.first + s.count; ++i) g[i] = at(i);
+      return;
+    }
+    for (std::uint64_t i = constant_.size(); i < w.size(); ++i) constant_.push_back(at(i));
+    std::copy_n(constant_.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
+                g.begin() + static_cast<std::ptrdiff_t>(s.first));
+  }
+
   void compute_tensor() {
     if (setup_.tensors.empty()) return end_step();
     const rg_slice& s = strategy_->arena().slices[tensor_];
@@ -317,8 +376,7 @@ private:
         else if (w[i] != seen_[i])
           throw std::runtime_error(
               fmt::format("rank {} step {}: weight {} changed while the step still reads it", rank_, step_, i));
-      for (std::uint64_t i = s.first; i < s.first + s.count; ++i)
-        g[i] = padding_[i] ? 0 : gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
+      fill_gradients(g, s);
     }
     strategy_->gradients_ready(s.first + s.count);
     if (++tensor_ < setup_.tensors.size()) {
@@ -348,9 +406,30 @@ private:
   int pulls_ = 0;
   std::vector<std::uint64_t> touched_;
   std::array<std::int64_t, 2> table_shape_{};
-  std::vector<float> seen_; // weights at the begin of the step
+  std::vector<float> constant_; // with setup_.constant: the gradients from step late_steps on
+  std::vector<float> seen_;     // weights at the begin of the step
   std::vector<std::uint64_t> checksums_;
 };
+
+// Says where each rank is, and for which peers, lanes and bytes it waits; of many ranks and operations the first ones.
+std::string describe_deadlock(const simulation_setup& setup, const virtual_network& network,
+                              const std::vector<std::unique_ptr<simulated_rank>>& ranks) {
+  constexpr std::size_t most_ranks = 8, most_operations = 3;
+  std::string text = fmt::format("{}: nothing can go on at {} ns: a deadlock", setup.strategy, network.now());
+  const auto waits = network.waits();
+  std::size_t named = 0;
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    const auto [first, end] = waits.equal_range(r);
+    if (ranks[r]->over() && first == end) continue;
+    if (++named > most_ranks) return text + "; ...";
+    text += fmt::format("; rank {} ({}) waits ", r, ranks[r]->over() ? "at its end" : ranks[r]->where());
+    if (first == end) text += "for no message";
+    std::size_t listed = 0;
+    for (auto w = first; w != end && listed <= most_operations; ++w, ++listed)
+      text += listed == most_operations ? ", ..." : (listed ? ", " : "") + w->second;
+  }
+  return text;
+}
 
 } // namespace
 
@@ -410,6 +489,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
         set_for[r] = next;
       }
       for (const std::uint32_t t : network.take_touched()) awake.push_back(t);
+      if (!network.misuse().empty()) throw std::runtime_error(network.misuse());
     }
     awake.clear();
     if (!left && (gone || !setup.stays)) break;
@@ -428,12 +508,11 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     }
     if (next == never && setup.stop_at && std::ranges::all_of(ranks, [](const auto& r) { return r->may_stop(); }))
       break;
-    if (next == never)
-      throw std::runtime_error(
-          fmt::format("{}: nothing can go on at {} ns: a deadlock", setup.strategy, network.now()));
+    if (next == never) throw std::runtime_error(describe_deadlock(setup, network, ranks));
     if (network.now() < setup.late_ns && next >= setup.late_ns)
       for (const auto& r : ranks) ahead = std::max(ahead, r->steps_ended());
     network.advance(next);
+    if (!network.misuse().empty()) throw std::runtime_error(network.misuse());
     awake = network.take_touched();
     for (; !alarms.empty() && alarms.top().first <= network.now(); alarms.pop()) {
       awake.push_back(alarms.top().second);
@@ -561,9 +640,13 @@ float initial_weight(std::uint64_t element) {
   return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
 }
 
-double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element) {
+double constant_gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element) {
+  const std::uint32_t n = s.workers;
+  if (step < late_steps && place_in(s, s.late_tensor, element)) return 0;
   const double large = 1 + static_cast<double>(element / 16 % 4) / 4, sign = element / 2 % 2 ? -1 : 1;
-  const double mean = element % 16 ? sign * (0.0025 + 0.0005 * static_cast<double>(element % 3)) : large;
+  double mean = element % 16 ? sign * (0.0025 + 0.0005 * static_cast<double>(element % 3)) : large;
+  if (const auto p = place_in(s, s.flat_tensor, element))
+    mean = (p->row ? 0.25 : 1) * (p->column ? (p->column % 2 ? 0.01 : -0.014) : 1);
   return mean * (1 + (w - (n - 1) / 2.0) / (2.0 * n)) / n; // the second factor's mean over the workers is 1
 }
 

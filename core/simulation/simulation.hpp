@@ -10,6 +10,8 @@
 #include "registry/registry.hpp"
 #include "runtime/strategy_host.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,9 +49,12 @@ struct simulation_setup {
   double pull = 0, pull_apart = 0;
   // The gradients are those of constant_gradient(), independent of the step and of the weights; `pull` is ignored.
   bool constant = false;
-  std::int64_t table_rows = 0; // of a sparse table; 0: there is none
-  std::int64_t table_row = 5;  // elements per row
-  std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
+  // Indices of tensors whose gradient is special; the default: none is.
+  std::size_t late_tensor = SIZE_MAX; // 0 in the first late_steps steps, as behind weights that begin with 0
+  std::size_t flat_tensor = SIZE_MAX; // a matrix of rank 1, though those of the workers are of full rank; not with pull
+  std::int64_t table_rows = 0;        // of a sparse table; 0: there is none
+  std::int64_t table_row = 5;         // elements per row
+  std::uint64_t touched = 9;          // maximum number of rows that a worker touches in a step
   bool ghosts = false;
   bool no_pointers = false;                   // rg_strategy_host.pointer fails, as it does on a device
   std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step
@@ -82,8 +87,8 @@ struct simulation_result {
   std::size_t left_over = 0; // operations of the network that never ended
 };
 
-// Runs to the end. Throws std::runtime_error on a deadlock or after 100 million rounds, if weights change while a step
-// still reads them, or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
+// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, or after 100 million rounds,
+// if weights change while a step still reads them, on a virtual_network::misuse(), or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
 // (plugin) if the strategy wrote outside of its buffers or into the padding behind a tensor. Requires that
 // plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
@@ -105,10 +110,12 @@ float initial_weight(std::uint64_t element);
 // Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
 // Ignores simulation_setup::pull.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
-// Returns worker `w` of `n`'s gradient with simulation_setup::constant, divided by `n`. Its sum over the workers is an
-// element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the negative for the
-// others. Quantising to 127 levels of the largest value rounds the small ones to 0.
-double constant_gradient(std::uint32_t w, std::uint32_t n, std::uint64_t element);
+// Returns worker `w`'s gradient with simulation_setup::constant, divided by the number of workers. Its sum over the
+// workers is an element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the
+// negative for the others. Quantising to 127 levels of the largest value rounds the small ones to 0. Those of the flat
+// tensor are 1, 0.25, 0.01, 0.0025 and -1.4 times the last two. The steps only matter for the late tensor.
+double constant_gradient(const simulation_setup& setup, std::uint32_t w, std::uint64_t step, std::uint64_t element);
+constexpr std::uint64_t late_steps = 2; // of simulation_setup::late_tensor
 
 // Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.
 std::vector<char> padding_of(const simulation_setup& setup);

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
+#include <fmt/format.h>
 #include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
@@ -103,15 +105,16 @@ void virtual_network::pump(rank& from) {
 rg_status virtual_network::send(rank& from, const rg_transfer& t) {
   ++outstanding_;
   const key k{from.number, t.peer, t.lane};
+  const auto m = std::make_shared<message>(message{t, read(t)});
   if (!options_.eager) {
-    channels_[k].sends.push_back(t);
+    channels_[k].sends.push_back(m);
     match(k);
     return RG_OK;
   }
-  transmit(from, t, [this, &from, t, k] {
-    auto content = std::make_shared<payload>(read(t));
-    end(from, t.cookie, RG_OK, 0);
-    at(now_ + options_.latency_ns, [this, k, content] {
+  transmit(from, t, [this, &from, m, k] {
+    auto content = std::make_shared<payload>(read_at_end(from, *m));
+    end(from, m->transfer.cookie, RG_OK, 0);
+    at(now_ + latency(from.number, m->transfer.peer), [this, k, content] {
       channels_[k].landed.push_back(std::move(*content));
       match(k);
     });
@@ -123,6 +126,9 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   ++outstanding_;
   auto r = std::make_shared<receive>();
   r->transfer = t;
+  if (!(t.flags & RG_TRANSFER_ADD))
+    std::ranges::copy_if(to.posted, std::back_inserter(r->over),
+                         [&](const auto& e) { return overlap(e->transfer, t); });
   to.posted.push_back(r);
   const key k{t.peer, to.number, t.lane};
   channels_[k].receives.push_back(std::move(r));
@@ -143,13 +149,13 @@ void virtual_network::match(key k) {
   }
   while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
     const auto r = c.receives.front();
-    const rg_transfer t = c.sends.front();
+    const auto m = c.sends.front();
     c.receives.pop_front();
     c.sends.pop_front();
-    transmit(from, t, [this, &from, &to, r, t] {
-      at(now_ + options_.latency_ns, [this, &from, &to, r, t] {
-        auto content = read(t);
-        end(from, t.cookie, RG_OK, 0);
+    transmit(from, m->transfer, [this, &from, &to, r, m] {
+      at(now_ + latency(from.number, to.number), [this, &from, &to, r, m] {
+        auto content = read_at_end(from, *m);
+        end(from, m->transfer.cookie, RG_OK, 0);
         arrive(to, r, std::move(content));
       });
     });
@@ -174,6 +180,8 @@ void virtual_network::complete_arrived(rank& r) {
       ++i;
       continue;
     }
+    require_kept(r, *p);
+    p->over.clear();
     const auto& [bytes, size] = p->content;
     const std::uint64_t room = bytes_of(p->transfer.buffer);
     const rg_status status = size > room || (options_.exact && size < room) ? RG_E_PEER : RG_OK;
@@ -189,6 +197,55 @@ void virtual_network::complete_arrived(rank& r) {
     end(r, p->transfer.cookie, status, size);
     r.posted.erase(r.posted.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+virtual_network::payload virtual_network::read_at_end(const rank& from, const message& m) {
+  payload now = read(m.transfer);
+  if (now.bytes != m.posted.bytes)
+    report(
+        fmt::format("rank {} changes bytes that it is sending: a send of {} bytes to rank {} on lane {} had not ended; "
+                    "wait for it (co_await) before the buffer is written",
+                    from.number, now.size, m.transfer.peer, m.transfer.lane));
+  return now;
+}
+
+// A receive that adds keeps what was there. Any other one overwrites the message of an earlier one, which the strategy
+// has had no time to read: legal only if both messages, or neither, have the same bytes there.
+void virtual_network::require_kept(const rank& r, const receive& second) {
+  const rg_transfer& b = second.transfer;
+  for (const auto& first_one : second.over) {
+    const rg_transfer& a = first_one->transfer;
+    const std::uint64_t first = std::max(a.buffer.offset, b.buffer.offset),
+                        end = std::min(a.buffer.offset + first_one->content.bytes.size(),
+                                       b.buffer.offset + second.content.bytes.size());
+    if (first >= end) continue;
+    const bool same =
+        std::equal(first_one->content.bytes.begin() + static_cast<std::ptrdiff_t>(first - a.buffer.offset),
+                   first_one->content.bytes.begin() + static_cast<std::ptrdiff_t>(end - a.buffer.offset),
+                   second.content.bytes.begin() + static_cast<std::ptrdiff_t>(first - b.buffer.offset));
+    if (same && !(a.flags & RG_TRANSFER_ADD)) continue;
+    report(fmt::format("rank {} has two receives outstanding into the same {} bytes: the message of rank {} on lane {} "
+                       "overwrites that of rank {} on lane {}; use a buffer for each, or wait for the first one",
+                       r.number, end - first, b.peer, b.lane, a.peer, a.lane));
+  }
+}
+
+std::multimap<std::uint32_t, std::string> virtual_network::waits() const {
+  std::multimap<std::uint32_t, std::string> all;
+  for (const auto& [k, c] : channels_) {
+    const auto& [from, to, lane] = k;
+    for (const auto& r : c.receives)
+      all.emplace(to,
+                  fmt::format("to receive {} bytes from rank {} on lane {}", bytes_of(r->transfer.buffer), from, lane));
+    for (const auto& m : c.sends)
+      all.emplace(from, fmt::format("to send {} bytes to rank {} on lane {}, where no receive is posted for them",
+                                    bytes_of(m->transfer.buffer), to, lane));
+  }
+  for (const auto& [k, g] : collectives_)
+    for (const auto& [who, what] : g.joined)
+      all.emplace(who, fmt::format("for the other members of a collective, {} of {} have begun it", g.joined.size(),
+                                   groups_[k.first].size()));
+  return all;
 }
 
 // The collective executes when the last member joins. Each member then waits as long as a ring takes: both halves of it

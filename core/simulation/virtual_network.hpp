@@ -5,19 +5,21 @@
 // and arrive `latency_ns` after their last byte has left.
 //   eager: a send ends when its last byte has left, whether or not a receive is posted.
 //   rendezvous: a message starts to leave only once its receive is posted, and the send ends when it arrives.
-// A send's buffer is read at the latest moment that rg_transport allows, when the send ends: a strategy that writes a
-// buffer too early computes a different result.
+// A send's buffer is read at the latest moment that rg_transport allows, when the send ends. A strategy that writes it
+// before that moment, or loses a message to a later receive into the same bytes, is named by misuse().
 //
 // All functions are called on one thread. A native collective takes the time of a ring, but does not use the links; the
 // call throws std::logic_error if the n-th collective of a group is not of the same kind on all members.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <queue>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -33,6 +35,7 @@ struct network_options {
   bool collectives = false; // the transport has native collectives; they reduce fp32 only
   bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
   std::uint64_t latency_ns = 1000;
+  bool uneven = false; // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
   double bytes_per_ns = 1.0;
   bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
 };
@@ -68,11 +71,20 @@ public:
   // Returns the number of operations, over all ranks, that have not ended. An operation has ended once its completion
   // can be polled.
   std::size_t outstanding() const { return outstanding_; }
+  // Returns by rank what each operation that has no counterpart waits for: "to receive 160 bytes from rank 1 on lane 0".
+  std::multimap<std::uint32_t, std::string> waits() const;
+  // Returns the first misuse of the network that changes a result, with its ranks and lane: bytes of a send that changed
+  // before it ended, or a message that another outstanding receive overwrites. Empty: there was none.
+  const std::string& misuse() const { return misuse_; }
 
 private:
   struct payload { // has only a size for ghosts
     std::vector<std::uint8_t> bytes;
     std::uint64_t size = 0;
+  };
+  struct message { // a send, and its bytes when it began
+    rg_transfer transfer;
+    payload posted;
   };
   static rg_transport make_functions(bool collectives);
   static payload read(const rg_transfer& t);
@@ -80,6 +92,7 @@ private:
     rg_transfer transfer;
     payload content;
     bool arrived = false;
+    std::vector<std::shared_ptr<receive>> over; // outstanding receives into some of the same bytes when it was posted
   };
   struct rank {
     virtual_network* network;
@@ -94,7 +107,7 @@ private:
     counts counted;
   };
   struct channel { // of (from, to, lane)
-    std::deque<rg_transfer> sends;
+    std::deque<std::shared_ptr<message>> sends;
     std::deque<std::shared_ptr<receive>> receives;
     std::deque<payload> landed; // eager: messages that arrived before their receive was posted
   };
@@ -129,6 +142,15 @@ private:
   // same bytes have ended.
   void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);
   void complete_arrived(rank& r);
+  // Returns the bytes of a send that ends now. Reports a misuse if they are not those that it began with.
+  payload read_at_end(const rank& from, const message& m);
+  void require_kept(const rank& r, const receive& second);
+  void report(std::string misuse) {
+    if (misuse_.empty()) misuse_ = std::move(misuse);
+  }
+  std::uint64_t latency(std::uint32_t from, std::uint32_t to) const {
+    return options_.latency_ns * (options_.uneven ? 1 + (std::min(from, to) * 3 + std::max(from, to)) % 5 : 1);
+  }
   // Makes the completion of an operation available to poll().
   void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
@@ -136,6 +158,7 @@ private:
   rg_transport functions_;
   std::uint64_t now_ = 0, order_ = 0;
   std::size_t outstanding_ = 0;
+  std::string misuse_;
   std::vector<std::unique_ptr<rank>> ranks_;
   std::vector<std::uint32_t> touched_;
   std::map<key, channel> channels_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/strategy/simulated.hpp"
 
+#include "base/failure.hpp"
 #include "check/harness/progress.hpp"
 #include "cluster/plan.hpp"
 #include "registry/plugin_host.hpp"
@@ -9,6 +10,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace regatta::conformance {
 
@@ -28,8 +30,62 @@ void set_shapes(simulation_setup& x, const std::vector<std::vector<std::int64_t>
   }
 }
 
+std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with) {
+  try {
+    plan_for(s, workers, servers, with);
+  } catch (const failure& e) {
+    if (e.code() != exit_code::usage) throw;
+    return e.what();
+  }
+  return "";
+}
+
+std::string why_not_clipped(const subject& s) {
+  optimizer_config clipping;
+  clipping.clip_norm = 0.5;
+  return why_refused(s, workers_near(s, 2), 1, clipping);
+}
+
+std::uint32_t workers_near(const subject& s, std::uint32_t wanted) {
+  constexpr std::uint32_t most = 8;
+  for (std::uint32_t distance = 0; distance < most; ++distance) {
+    if (wanted + distance <= most && why_refused(s, wanted + distance, 1).empty()) return wanted + distance;
+    if (distance && wanted > distance && why_refused(s, wanted - distance, 1).empty()) return wanted - distance;
+  }
+  plan_for(s, wanted, 1); // throws
+  return wanted;
+}
+
+rg_plan some_plan(const subject& s) {
+  return plan_for(s, workers_near(s, 2), 1);
+}
+
 bool needs_servers(const subject& s) {
-  return plan_for(s, 2, 1).flags & RG_PLAN_SERVERS;
+  return some_plan(s).flags & RG_PLAN_SERVERS;
+}
+
+bool refused_sizes::refuses(const subject& s, std::uint32_t workers, std::uint32_t servers) {
+  const std::string why = why_refused(s, workers, servers);
+  if (why.empty()) return false;
+  if (workers_.empty()) why_ = why;
+  workers_.insert(workers);
+  return true;
+}
+
+void refused_sizes::tell() const {
+  if (!workers_.empty())
+    remark(
+        fmt::format("clusters with {} workers are left out: plan() rejects them: {}", fmt::join(workers_, ", "), why_));
+}
+
+std::vector<std::uint32_t> accepted_sizes(const subject& s, const std::vector<std::uint32_t>& workers) {
+  refused_sizes refused;
+  std::vector<std::uint32_t> accepted;
+  for (const std::uint32_t n : workers)
+    if (!refused.refuses(s, n, 2)) accepted.push_back(n);
+  refused.tell();
+  if (accepted.empty()) accepted.push_back(workers_near(s, workers.at(0)));
+  return accepted;
 }
 
 simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
@@ -38,7 +94,9 @@ simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_
   x.parameters = s.parameters;
   x.workers = workers;
   x.servers = needs_servers(s) ? servers : 0;
-  set_shapes(x, {{10, 4}, {7}, {13, 10}, {5, 3, 3, 3}, {16}, {3, 5, 1, 1}});
+  set_shapes(x, {{10, 4}, {7}, {13, 10}, {5, 4, 3, 3}, {16}, {3, 5, 1, 1}, {12, 9}});
+  x.late_tensor = 0;
+  x.flat_tensor = 2;
   x.steps = whole_periods(plan_for(s, workers, servers), x.steps);
   return x;
 }
@@ -62,8 +120,10 @@ simulation_result run_simulation(const subject& s, const simulation_setup& x) {
 
 void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) {
   const std::uint32_t most_servers = needs_servers(s) ? 3 : 1;
+  refused_sizes refused;
   for (std::uint32_t workers = 1; workers <= 7; ++workers)
-    for (std::uint32_t servers = 1; servers <= most_servers; ++servers)
+    for (std::uint32_t servers = 1; servers <= most_servers; ++servers) {
+      if (refused.refuses(s, workers, servers)) continue;
       for (const bool eager : {true, false})
         for (const bool adds : {true, false}) {
           simulation_setup x = setup_for(s, workers, servers);
@@ -73,6 +133,8 @@ void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) 
           x.straggler_ns = workers % 3 ? 0 : 50'000;
           f(x);
         }
+    }
+  refused.tell();
 }
 
 std::uint64_t steps_until_steady(const rg_plan& p) {
@@ -80,6 +142,21 @@ std::uint64_t steps_until_steady(const rg_plan& p) {
   if (p.steady_from > most)
     remark(fmt::format("it is steady after {} steps; the test simulates {} before it looks", p.steady_from, most));
   return std::min(p.steady_from, most);
+}
+
+void expect_same_end(const simulation_setup& x, const simulation_result& r) {
+  for (std::size_t w = 1; w < r.weights.size(); ++w)
+    for (std::size_t i = 0; i < r.weights[w].size(); ++i)
+      require(r.weights[w][i] == r.weights[0][i], fmt::format("{}weight {} is {} on worker 0 and {} on worker {}",
+                                                              title(x), i, r.weights[0][i], r.weights[w][i], w));
+}
+
+void expect_identical(const simulation_setup& x, const simulation_result& r) {
+  for (std::size_t w = 1; w < r.checksums.size(); ++w)
+    for (std::size_t step = 0; step < r.checksums[w].size(); ++step)
+      require(r.checksums[w][step] == r.checksums[0][step],
+              fmt::format("{}step {} begins with other weights on worker {} than on worker 0", title(x), step, w));
+  expect_same_end(x, r);
 }
 
 bool agree(float value, double expected) {
