@@ -126,7 +126,7 @@ std::string wrong_factor(const std::vector<tensor_mean>& early, const std::vecto
   if (!(std::abs(factor_of(early) - factor) <= 0.05 * std::abs(factor))) return "";
   if (!(error_of(means, factor).tensor * std::abs(factor) <= 0.2 * e.tensor) || std::abs(factor - 1) < 0.02) return "";
   const auto near = [&](double x) { return std::abs(factor - x) < 0.02 * x; };
-  return fmt::format("the steps apply {:.4g} times the sum of the workers' gradients{}", factor,
+  return fmt::format("the steps apply {:.3g} times the sum of the workers' gradients{}", factor,
                      near(workers)         ? ": the number of workers"
                      : near(1.0 / workers) ? ": 1 divided by the number of workers"
                                            : "");
