@@ -63,7 +63,8 @@ inline const std::string on_device = on("cuda");
 inline json metric_of(const json& entry) {
   json metric = entry.value("metric", json());
   if (metric.is_object())
-    for (json& point : metric.at("curve")) point.erase("seconds");
+    for (json& point : metric.at("curve"))
+      for (const char* time : {"seconds", "training_seconds"}) point.erase(time);
   return metric;
 }
 
