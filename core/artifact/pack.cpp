@@ -57,9 +57,10 @@ private:
 
   std::string file_of_result(const char* name) {
     if (auto text = content_of(folder() / name)) return *text;
-    throw failure(exit_code::usage, fmt::format("{}: is missing; a result of this version of regatta run has it beside "
-                                                "result.json: run the experiment again",
-                                                (folder() / name).string()));
+    throw failure(exit_code::usage,
+                  fmt::format("{}: is missing; a result of this version of regatta run has it beside "
+                              "result.json: run the experiment's file again (a run with --again has none)",
+                              (folder() / name).string()));
   }
 
   void add_toml() {

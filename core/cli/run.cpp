@@ -101,12 +101,14 @@ fs::path default_folder(const std::string& name) {
 }
 
 void add_resolved(result_folder& folder, const experiment& e, const run_options& o, const registry& plugins) {
-  if (o.again.empty()) try { // else there is no file
+  if (o.again.empty()) { // else there is no file
+    try {
       folder.add_file("as-written.toml", read_text(o.file));
       folder.add_file("resolved-all.toml", whole_toml(o.file, o.changes, catalogue_of(plugins), e));
     } catch (const toml_error& error) {
       throw failure(exit_code::usage, fmt::format("{}: changed while it was read: {}", o.file.string(), error.what()));
     }
+  }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
     folder.add_file(e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1),
                     resolved_toml(e.cases[i], e.plugin_path));

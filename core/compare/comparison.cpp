@@ -90,12 +90,12 @@ void decide(compared_figure& f, std::size_t tests, bool paired) {
 }
 
 void restrict_compression(compared_case& c, const json& document_a, const json& a, const json& document_b,
-                          const json& b) {
+                          const json& b, bool paired) {
   const auto rules = rules_of_compression(document_a, a, document_b, b);
   if (!rules) return;
   if (rules->loss) {
     c.figures.push_back(
-        test("seconds_to_loss", seconds_to_loss(a, *rules->loss), seconds_to_loss(b, *rules->loss), false));
+        test("seconds_to_loss", seconds_to_loss(a, *rules->loss), seconds_to_loss(b, *rules->loss), paired));
     c.notes.push_back(fmt::format("seconds_to_loss: until the loss was {:.4g}, which both reach", *rules->loss));
   }
   if (rules->missing.empty()) return;
@@ -150,7 +150,7 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
     c.figures.push_back(test(kind.path, of.a, of.b, paired));
   }
   restrict_targets(c, a, b);
-  restrict_compression(c, result_a.document, a, result_b.document, b);
+  restrict_compression(c, result_a.document, a, result_b.document, b, paired);
   return c;
 }
 

@@ -62,7 +62,7 @@ void write_again(writer& w, const json& context, const std::string& toml) {
     w.paragraph(fmt::format("data {}: SHA-256 {}", plain_text(set.value("path", json())),
                             plain_text(set.value("sha256", json()))));
   if (toml.empty()) return;
-  w.begin_details("Resolved TOML of the first case: every key that differs from its default");
+  w.begin_details("Resolved TOML of the first case");
   w.preformatted(toml);
   w.end_details();
 }
