@@ -74,7 +74,7 @@ struct rank_record {
   // Workers only. Call steps.reserve(n) before the region, so that push_back allocates nothing in it.
   std::vector<step_time> steps;
   std::vector<double> warm_up_ns; // by warm-up step: its length, without evaluations
-  std::uint64_t samples = 0; // that this worker trained on in the region
+  std::uint64_t samples = 0;      // that this worker trained on in the region
 
   // Workers only, one element per step from step 0 on, warm-up included: the sum of the losses and the number of losses
   // in it; 0: the step has no loss.
