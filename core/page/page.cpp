@@ -71,12 +71,14 @@ void write_document(writer& w, const source& s, std::size_t number) {
     write_again(w, context, "");
     return w.end_document();
   }
-  w.navigation({{"trust", "What, and whether to trust it"},
-                {"speed", "How fast"},
-                {"losses", "Why not faster"},
-                {"steps", "Steps"},
-                {"learning", "Learning"},
-                {"again", "Run it again"}});
+  std::vector<std::pair<const char*, const char*>> sections = {{"trust", "What, and whether to trust it"},
+                                                               {"speed", "How fast"},
+                                                               {"losses", "Why not faster"},
+                                                               {"steps", "Steps"},
+                                                               {"learning", "Learning"},
+                                                               {"again", "Run it again"}};
+  if (!s.document.value("claims", json::array()).empty()) sections.insert(sections.begin() + 1, {"claims", "Claims"});
+  w.navigation(sections);
   const result_view r(s.document);
   write_trust(w, r);
   write_claims(w, r);
