@@ -16,8 +16,9 @@ namespace regatta {
 // result does not have for each case.
 std::map<std::string, nlohmann::json> settings_of(const nlohmann::json& document, const nlohmann::json& entry);
 
-// [any] Returns how two cases differ in settings, in parts of the fingerprint that settings do not show, and in the
-// machine: "train.batch: 32 -> 64".
+// [any] Returns how two cases differ, one text for each difference: in settings ("train.batch: 32 -> 64"), in parts of
+// the fingerprint that `a` has ("fingerprint: model differs", also where a setting shows the cause), in the machine,
+// and in Regatta's git state and build.
 std::vector<std::string> differences_of(const nlohmann::json& document_a, const nlohmann::json& a,
                                         const nlohmann::json& document_b, const nlohmann::json& b);
 

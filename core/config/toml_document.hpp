@@ -65,8 +65,9 @@ std::string read_text(const std::filesystem::path& file);
 
 bool is_utf8(std::string_view text);
 
-// Returns the TOML text of a table, which parse_toml() reads back as the same table: its tables and lists of tables as
-// sections, those within them in one line. Keys that are no tables come first. Requires that it contains no null.
+// Returns the TOML text of a table, which parse_toml() reads back as the same table. Its tables, its lists of tables
+// and the lists of tables in its tables are sections ([a], [[b]], [[a.c]]); tables and lists that lie deeper are
+// written in one line. Keys that are no tables come first. Requires that it contains no null.
 std::string toml_text(const toml_node& table);
 
 // Returns a scalar or array as TOML text. A float gets a decimal point or an exponent, so that it is read back as a

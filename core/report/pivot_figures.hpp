@@ -49,7 +49,9 @@ unit_place place_of_units(const std::vector<placed_case>& cases, std::size_t f);
 // decimals in all cases.
 std::vector<std::string> cell_texts(const std::vector<placed_case>& cases, const report_request& r);
 
-// Returns the cell of a published row in a column, "-" if it has none. Numbers stand there as they were published.
+// Returns the cell of a published row in a column, "-" if it has none. A number has the digits with which it was
+// published, unless the figure's format names decimals; a percentage without them has at most 4 digits. With
+// published_row::ratio, ratios are computed from the numbers of the row and of its reference.
 std::string published_text(const report_request& r, const published_row& row, const std::string& column);
 
 // Returns what a cell shows, with units: "samples_per_second [samples/s, global], efficiency [%, global]".

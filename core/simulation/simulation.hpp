@@ -38,7 +38,7 @@ struct simulation_setup {
   std::uint32_t workers = 1, servers = 0;
   bool colocate = false;
   std::uint32_t hosts = 1; // the ranks lie on these hosts in contiguous blocks
-  std::uint64_t steps = 5;
+  std::uint64_t steps = 5; // the run ends after step `steps` - 1; steps before a checkpoint count, see `resume`
   network_options network;
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
@@ -61,13 +61,14 @@ struct simulation_setup {
   plugin_host::log_function log;              // receives the messages of strategies
   std::uint64_t late_ns = 0;                  // delay of the first step of rank 0
   plugin_host::extension_function extensions; // of the strategies' hosts; may be empty
-  // If not null, the run stops between steps after `steps` of them, without finish(), and writes a checkpoint there:
-  // what strategies save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
+  // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
+  // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
   // Number of steps after which the last worker leaves the run: all ranks stop between two steps, the other ranks are
   // told (rg_strategy.left), and only these go on. 0: it does not leave.
   std::uint64_t stays = 0;
-  // If not null, the run goes on from there, with the same cluster and tensors. Servers begin with worker 0's weights.
+  // If not null, the run goes on with step resume->step, and so runs `steps` - resume->step steps. Requires the same
+  // cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;
 };
 
@@ -88,9 +89,9 @@ struct simulation_result {
 };
 
 // Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, or after 100 million rounds,
-// if weights change while a step still reads them, on a virtual_network::misuse(), or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
-// (plugin) if the strategy wrote outside of its buffers or into the padding behind a tensor. Requires that
-// plugins.find() loads.
+// if weights are NaN or change while a step still reads them, on a virtual_network::misuse(), or if ghosts are
+// requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy wrote
+// outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the
@@ -101,14 +102,15 @@ std::vector<double> train_serially(const simulation_setup& setup);
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
 
 // Reference: every worker trains by itself, with a gradient divided by its own batch; weights are averaged over workers
-// every k steps and at the end, momentum is not. Applies lr and momentum only, and ignores simulation_setup::pull.
-// Returns the weights as train_serially() does.
+// every k steps and at the end, momentum is not. Applies lr and momentum only. The gradients are those of
+// gradient_of(): `pull`, `constant`, `late_tensor` and `flat_tensor` of the setup are ignored. Returns the weights as
+// train_serially() does.
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
 
 // The simulated model. `element` is an index into the arena, or into the table with its rows one after the other.
 float initial_weight(std::uint64_t element);
 // Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
-// Ignores simulation_setup::pull.
+// Knows no setup: the gradient is that without `pull`, `constant`, `late_tensor` and `flat_tensor`.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 // Returns worker `w`'s gradient with simulation_setup::constant, divided by the number of workers. Its sum over the
 // workers is an element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the
