@@ -352,6 +352,7 @@ void killed_owner(const subject& which) {
                                               put ? "put" : "get", s));
         }
         const std::uint32_t peer = 1 - self->rank();
+        self->exchange(peer, m, 1000); // notifications of different peers have no order: the peer must have that of 2
         self->finish(self->put({peer, keys[peer]}, m, 0, 1000, 4));
         require_notification(self->wait_for_notification(), 4, 1000);
         self->exchange(peer, m, 1000);
