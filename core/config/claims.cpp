@@ -109,7 +109,7 @@ private:
     const toml_node* node = claim.find("across");
     if (!node) return json::array();
     const auto& known = comparable_parts();
-    const json parts = value_of(*node);
+    json parts = value_of(*node);
     const auto is_part = [&](const json& part) {
       return part.is_string() && std::ranges::count(known, part.get<std::string>());
     };
@@ -220,7 +220,7 @@ private:
 
   // Returns the value; of a plugin's file (config/plugin_files.hpp) the id of its component.
   json of_file(const condition& wanted) const {
-    const json value = value_of(wanted.value);
+    json value = value_of(wanted.value);
     const auto section = find_plugin_section(wanted.name.key->section());
     if (!section || wanted.name.key->leaf() != "plugin" || !components_.ids_in || !value.is_string()) return value;
     const auto& text = value.get_ref<const std::string&>();

@@ -78,7 +78,7 @@ std::string header_of(const archived_file& file) {
   put_number(header, size_field, file.content.size());
   put_number(header, time_field, 0);
   put(header, type_field, "0");
-  put(header, magic_field, std::string_view("ustar", 6));
+  put(header, magic_field, std::string_view("ustar\0", 6));
   put(header, version_field, "00");
   put(header, sum_field, fmt::format("{:06o}", sum_of(header)) + std::string("\0 ", 2));
   return header;

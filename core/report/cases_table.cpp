@@ -145,7 +145,7 @@ std::string time_to_target(const json& entry) {
   if (!has_figures(entry) || !target.is_object()) return "-";
   const json seconds = entry.value("seconds_to_target", json());
   if (!seconds.is_object()) return "not reached";
-  const json median = seconds.at("median");
+  const json& median = seconds.at("median");
   const std::string time = median.is_number() ? human_seconds(median) : "not reached";
   return target.at("reached") == seconds.at("n")
              ? time
@@ -157,7 +157,7 @@ std::string interval_to_target(const json& entry) {
   const json seconds = entry.value("seconds_to_target", json());
   if (!has_figures(entry) || !seconds.is_object() || seconds.value("n", 0) < 2) return "-";
   const auto bound = [&](const char* name) {
-    const json value = seconds.at(name);
+    const json& value = seconds.at(name);
     return value.is_number() ? human_seconds(value) : std::string("not reached");
   };
   return bound("low") + "–" + bound("high");

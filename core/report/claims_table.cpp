@@ -46,7 +46,7 @@ std::string claim_bounds(const json& claim) {
 }
 
 std::string claim_verdict(const json& claim) {
-  const std::string verdict = claim.at("verdict");
+  std::string verdict = claim.at("verdict");
   if (verdict != "undecided") return verdict;
   if (claim.at("reason").is_string()) return "undecided: " + one_line(claim["reason"].get<std::string>());
   const json& needed = claim.at("repeats_needed");

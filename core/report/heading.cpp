@@ -256,8 +256,8 @@ std::string sampled_text(const json& result, const json& measure) {
     shortest = std::min(shortest, length);
     longest = std::max(longest, length);
   }
-  const std::string wanted = fmt::format("wanted: ±{:g} % within {}", 100 * measure.at("precision").get<double>(),
-                                         exact_nanoseconds(measure.at("budget")));
+  std::string wanted = fmt::format("wanted: ±{:g} % within {}", 100 * measure.at("precision").get<double>(),
+                                   exact_nanoseconds(measure.at("budget")));
   if (most == 0) return wanted;
   const double seconds = measure.value("seconds", 0.0);
   const auto steps = measure.value("steps", std::int64_t{0});

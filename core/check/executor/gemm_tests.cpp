@@ -5,6 +5,7 @@
 #include "check/harness/suite.hpp"
 #include "registry/plugin_host.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -138,7 +139,7 @@ bool multiply(device_under_test& device, rg_gemm g) {
     std::memcpy(&result, got.data() + i * sizeof result, sizeof result);
     const std::uint64_t row = i / c.stride, column = i % c.stride;
     if (column >= g.n) {
-      require(std::memcmp(&result, &c.elements[i], sizeof result) == 0,
+      require(std::bit_cast<std::uint32_t>(result) == std::bit_cast<std::uint32_t>(c.elements[i]),
               name_of(g) + fmt::format(": writes behind row {} of c", row));
       continue;
     }

@@ -53,10 +53,12 @@ std::size_t shapes_of(const std::vector<timeline_group>& groups) {
 // Returns groups with at most about `most` shapes.
 std::vector<timeline_group> reduced(std::vector<timeline_group> groups, const scale& x, std::size_t most) {
   constexpr double widest = 32;
-  for (double apart = 0.5; apart <= widest; apart *= 2) {
+  double apart = 0.5;
+  while (apart <= widest) {
     for (timeline_group& g : groups)
       for (timeline_row& r : g.rows) r.spans = merged(r.spans, x, apart);
     if (shapes_of(groups) <= most) break;
+    apart *= 2;
   }
   return groups;
 }
