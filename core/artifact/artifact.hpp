@@ -49,8 +49,9 @@ struct artifact {
 };
 
 // [any] Reads an artifact from a stranger. Throws failure (usage), whose text says what is wrong: no archive
-// (read_archive()), a file that is missing, not listed, or has another SHA-256, or a member of artifact.json or a result
-// that has another form. The sums find damage, not malice: whoever can change a file can change its sum.
+// (read_archive()), a file that is missing, not listed, or has another SHA-256, or a member of artifact.json or a
+// result that has another form. The sums show damage, but protect from nobody: who changes a file can change its sum as
+// well.
 artifact read_artifact(std::string_view bytes);
 
 } // namespace regatta

@@ -18,8 +18,8 @@ namespace {
 
 const std::vector<std::string> data_paths = {"data.path", "data.evaluation_path", "data.vocabulary"};
 
-// Calls f(key, value) for every scalar: key "train.batch" also within sweeps and sides of claims, and elements of a list
-// one by one.
+// Calls f(key, value) for every scalar: key "train.batch" also within sweeps and sides of claims, and elements of a
+// list one by one.
 void for_each_value(toml_node& node, const std::string& path,
                     const std::function<void(const std::string&, toml_node&)>& f) {
   if (node.is == toml_node::kind::scalar) return f(path, node);

@@ -18,8 +18,8 @@ std::optional<std::filesystem::path> sources_of(const std::filesystem::path& plu
 
 // [main] Returns the files of a folder of sources, or one source file, below "sources/NAME/", where NAME is that of the
 // folder or file. Leaves out hidden files and folders, links, and build folders (with a CMakeCache.txt). Adds a
-// CMakeLists.txt that builds one plugin from all C and C++ files if there is none. Throws failure (usage) if there is no
-// such file or folder, or if it has more than 500 files or 16 MiB.
+// CMakeLists.txt that builds one plugin from all C and C++ files if there is none. Throws failure (usage) if there is
+// no such file or folder, or if it has more than 500 files or 16 MiB.
 std::vector<archived_file> source_files(const std::filesystem::path& path);
 
 // Returns NAME of "sources/NAME/" for a path.

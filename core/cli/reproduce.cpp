@@ -45,7 +45,7 @@ artifact artifact_in(const std::string& file) {
   }
 }
 
-// What is done for the plugins of an artifact.
+// The steps that build or load the plugins of an artifact.
 struct plan {
   std::vector<std::string> lines;    // says so
   std::vector<std::string> build;    // folders of sources

@@ -25,8 +25,8 @@ public:
   // failure (usage) if it is no result, has no cards, or has no such case.
   cases_again(const std::string& result, std::size_t only);
 
-  // Returns the files and folders of plugins that the cards name, and the files that the plugins of the cases had, as far
-  // as they exist.
+  // Returns the files and folders of plugins that the cards name, and the files that the plugins of the cases had, as
+  // far as they exist.
   std::vector<std::string> plugin_path() const;
   // Returns the experiment of the cases, with the options --set. Throws failure: plugin if a plugin is missing, with
   // its name, version and binary; usage if an option sets a key in which the cases differ; else as load_experiment()

@@ -11,16 +11,16 @@ namespace regatta {
 // with these members added.
 //
 //   verdict        "holds", "fails" or "undecided"
-//   reason         why it cannot be decided whatever the number of repeats; null: it can
+//   reason         why no number of repeats can decide it; null: some number can
 //   value          of the ratio left / right, or without right of the figure itself: estimate, low, high, coverage
 //   left_median, right_median
 //   repeats        the fewer of the two sides
 //   repeats_needed null, or of an undecided claim: the repeats that would probably decide it
 //   p_adjusted     of each bound the p-value of "the true value is the bound", null if nothing varies
 //
-// Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples, adjusted
-// by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated significantly,
-// and holds if all are kept significantly. `document` is a result (schema regatta.result/1); throws
+// Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples,
+// adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated
+// significantly, and holds if all are kept significantly. `document` is a result (schema regatta.result/1); throws
 // nlohmann::json::exception if it is none.
 nlohmann::json decided_claims(const nlohmann::json& document, const nlohmann::json& claims);
 

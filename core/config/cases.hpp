@@ -24,9 +24,10 @@ folders folders_of(const std::filesystem::path& file);
 // resolved). An absolute path is only normalised; "" gives the folder.
 std::string absolute_path(const std::string& path, const origin& from, const folders& start);
 
-// [any] Fills in `name`, `plugin_path`, `cases`, `swept`, `reports`, `claims` and, if there is no error, `notices`. Requires
-// `out.file`, and `out.name` as the default name. Combinations that differ only in parameters of plugins that they do
-// not choose become one case. Adds every error to `wrong`; the cases are then unusable. `all` comes from collect().
+// [any] Fills in `name`, `plugin_path`, `cases`, `swept`, `reports`, `claims` and, if there is no error, `notices`.
+// Requires `out.file`, and `out.name` as the default name. Combinations that differ only in parameters of plugins that
+// they do not choose become one case. Adds every error to `wrong`; the cases are then unusable. `all` comes from
+// collect().
 void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
                 diagnostics& wrong);
 

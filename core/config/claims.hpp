@@ -12,7 +12,8 @@ namespace regatta {
 
 struct claims_read {
   // An array with an object for each claim:
-  //   left, right         the swept values of one case, as "case" of its entry in result.json has them; right may be null
+  //   left, right         the swept values of one case, as "case" of its entry in result.json has them; right may be
+  //                       null
   //   metric              one of compared_paths()
   //   at_least, at_most   bounds of left / right, or of left if right is null: above 0; null, but not both
   //   across              those of comparable_parts() in which left and right may differ

@@ -114,8 +114,8 @@ struct measure_config {
   std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
-  // Not 0: in place of `repeats`, as many as it takes until each compared figure is known to this relative half width of
-  // its interval, within `budget` nanoseconds for the whole campaign.
+  // Not 0: in place of `repeats`, as many as it takes until each compared figure is known to this relative half width
+  // of its interval, within `budget` nanoseconds for the whole campaign.
   double precision = 0;
   std::int64_t budget = 600'000'000'000;
   bool baseline = true;            // run the baseline and the contention control beside each repeat

@@ -12,8 +12,9 @@
 //              of the runs that it is compared with; it counts only if these have run too}
 //   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
 //   sampling   with measure.precision, for one case: {"index", "case", "length": its runs have so many times the
-//              configured steps, "ended": "" (they have from now on, and earlier repeats no longer count), or the reason
-//              for which the case gets no more repeats: "precise", "budget", or "limit" (of the number of repeats)}
+//              configured steps, "ended": "" (they have from now on, and earlier repeats no longer count), or the
+//              reason for which the case gets no more repeats: "precise", "budget", or "limit" (of the number of
+//              repeats)}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
 //              and {"dump"} with a line for each rank if the run made no progress
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
@@ -65,7 +66,7 @@ struct group_time {
   double share = 0;      // what the group may take of measure.budget
 };
 
-// What comes next for the cases of a group.
+// The next round of the cases of a group, or the end of their rounds.
 struct next_round {
   std::optional<std::uint64_t> repeat; // the cases' next repeat, counted from 0; std::nullopt: they need no more
   std::int64_t length = 1;             // its runs have so many times the configured steps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step costs, beside what the machine would allow. A bound is computed from rates that were measured before the
-// repeats, or from settings; one that is not known is "unknown", never a guess.
+// Writes the cost of a step beside its bounds: the least that the machine would allow. A bound is computed from rates
+// that were measured before the repeats, or from settings; one that is not known is "unknown", never a guess.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -116,8 +116,8 @@ bounded on_the_link(const result_view& r, std::size_t i, const machine_speed&) {
   return b;
 }
 
-// The bytes that a worker sends in a step, beside the least with which all workers get the same sums of dense gradients:
-// 2 (n - 1) / n of them without a server of its own, else all of them once.
+// The bytes that a worker sends in a step, beside the least with which all workers get the same sums of dense
+// gradients: 2 (n - 1) / n of them without a server of its own, else all of them once.
 bounded sending(const result_view& r, std::size_t i, const machine_speed&) {
   const json& entry = r.entry(i);
   bounded b{number_at(entry, "bytes.sent_per_step.worker"), std::nullopt};

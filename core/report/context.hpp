@@ -29,9 +29,9 @@ nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nl
                             const std::vector<std::string>& warnings);
 
 // Returns why a campaign that began under the context `before` cannot be resumed under `now`; empty: it can.
-// Experiment (but for [report]), program, plugin binaries, data and hosts (name, CPU model, cores) must be the same, and
-// `before` must have all members of `now`; the text names the first that differs. `before` may be any JSON object; `now` is from
-// make_context(), with "data".
+// Experiment (but for [report]), program, plugin binaries, data and hosts (name, CPU model, cores) must be the same,
+// and `before` must have all members of `now`; the text names the first that differs. `before` may be any JSON object;
+// `now` is from make_context(), with "data".
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
 // Returns the arguments as one line that a shell splits into the same arguments.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CSV with the quoting of RFC 4180, and lines that end in a newline alone. One row per element; the headers are the
-// paths of its members, first those of the case's settings, then the number of the repeat. An array is one cell of JSON,
-// so that the number of columns does not depend on the number of ranks or steps.
+// paths of its members, first those of the case's settings, then the number of the repeat. An array is one cell of
+// JSON, so that the number of columns does not depend on the number of ranks or steps.
 #include <algorithm>
 #include <iterator>
 #include <map>

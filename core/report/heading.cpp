@@ -282,7 +282,8 @@ std::string repeats_text(const json& result, const json& experiment) {
   return steps.is_number() ? fmt::format("{} of {} {}", text, plain_text(steps), steps == 1 ? "step" : "steps") : text;
 }
 
-// Returns what the column `column` shows, the interval of `figure`: "E from–to", "efficiency"; empty if no case has one.
+// Returns what the column `column` shows, the interval of `figure`: "E from–to", "efficiency"; empty if no case has
+// one.
 std::string interval_text(const json& result, const std::string& column, const char* figure) {
   std::size_t fewest = SIZE_MAX;
   double coverage = 1;

@@ -32,9 +32,9 @@ std::string render(const nlohmann::json& result, format f, const render_options&
 // Parts of render(), which tests and other reports use directly.
 // Returns a row for each element of "results", with the paths of its members as headers.
 std::string render_csv(const nlohmann::json& result);
-// Returns {"results": rows} for render_csv(): a row for each repeat of a case, and one for a case without repeats. A row
-// has the members of the case's entry, without curves and single steps; "repeat", its number from 1; and as "run" the
-// figures of this repeat, with those that compare it with its own baseline. Null: a case without repeats.
+// Returns {"results": rows} for render_csv(): a row for each repeat of a case, and one for a case without repeats. A
+// row has the members of the case's entry, without curves and single steps; "repeat", its number from 1; and as "run"
+// the figures of this repeat, with those that compare it with its own baseline. Null: a case without repeats.
 nlohmann::json repeat_rows(const nlohmann::json& result);
 // Returns pivot_tables() (pivot.hpp) as text. A table that is wider than `width` (0: any) is divided into blocks of
 // columns. Empty if [report] asks for no table.

@@ -23,8 +23,8 @@ struct time_to_target {
 std::optional<time_to_target> time_to_target_of(const measure_config& m, const run_figures& run);
 
 // [any] Sets in a case's entry "target" ({"metric", "value", "side", "reached": number of repeats}; null without a
-// target), "steps_to_target" and "seconds_to_target". These are figures over all repeats, in which a repeat that did not
-// reach the target takes longer than every one that did: a median or a bound among such repeats is null, and both
+// target), "steps_to_target" and "seconds_to_target". These are figures over all repeats, in which a repeat that did
+// not reach the target takes longer than every one that did: a median or a bound among such repeats is null, and both
 // figures are null if no repeat reached it.
 void add_time_to_target(nlohmann::json& entry, const measure_config& m, const std::vector<repeat_figures>& repeats);
 

@@ -71,10 +71,11 @@ public:
   // Returns the number of operations, over all ranks, that have not ended. An operation has ended once its completion
   // can be polled.
   std::size_t outstanding() const { return outstanding_; }
-  // Returns by rank what each operation that has no counterpart waits for: "to receive 160 bytes from rank 1 on lane 0".
+  // Returns by rank what each operation that has no counterpart waits for: "to receive 160 bytes from rank 1 on lane
+  // 0".
   std::multimap<std::uint32_t, std::string> waits() const;
-  // Returns the first misuse of the network that changes a result, with its ranks and lane: bytes of a send that changed
-  // before it ended, or a message that another outstanding receive overwrites. Empty: there was none.
+  // Returns the first misuse of the network that changes a result, with its ranks and lane: bytes of a send that
+  // changed before it ended, or a message that another outstanding receive overwrites. Empty: there was none.
   const std::string& misuse() const { return misuse_; }
 
 private:

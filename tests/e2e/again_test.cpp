@@ -69,7 +69,7 @@ TEST_CASE("a result runs again from itself alone, as it was, and is compared") {
   CHECK(compared.at("cases")[0].at("differences").empty());
   REQUIRE(result_of(s, "b").at("results").size() == 1);
   CHECK(result_of(s, "b").at("results")[0].at("case").at("strategy.plugin") == "sync_ps");
-  // What ran again runs again.
+  // A result of --again has run cards, too.
   CHECK(has(program(s, "run --again b --progress never --out c").out, "no setting, fingerprint or machine differs\n"));
 
   const outcome longer = program(s, "run --again here --case 1 --set measure.repeats=2 --progress never --out d");

@@ -198,7 +198,7 @@ TEST_CASE("what is no artifact, or would leave the folder, is refused with the r
          std::string(experiment) + "[data]\nsource = \"stream\"\nproducer = \"touch evil\"\n");
   refused("reproduce x.tar.gz --out no", "data.producer = \"touch evil\": a command of the artifact is not run");
   CHECK_FALSE(fs::exists(s.path / "no"));
-  // What only this machine lacks is no error of the artifact.
+  // Data that are missing on this machine give 77, not the exit code of a damaged artifact.
   change(s.path / "x.tar.gz", "experiment.toml",
          std::string(experiment) + "[data]\nsource = \"dataset\"\nformat = \"cifar10\"\npath = \"data/cifar\"\n");
   CHECK(program(s, "reproduce x.tar.gz --out here --progress never").code == 77);

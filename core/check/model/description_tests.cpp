@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model says of a step: the floating-point operations, the tokens, and when its backward pass begins.
+// Tests of what a model declares about a step: floating-point operations, tokens, and when its backward pass begins.
 #include "check/model/model_under_test.hpp"
 #include "check/model/operation_counts.hpp"
 

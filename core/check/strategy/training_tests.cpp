@@ -118,8 +118,8 @@ double factor_of(const std::vector<tensor_mean>& means) {
   return product / square;
 }
 
-// Returns a text with the factor by which all gradients are wrong; empty if most of the error is not a common factor, or
-// another one after the fewer steps of `early`.
+// Returns a text with the factor by which all gradients are wrong; empty if most of the error is not a common factor,
+// or another one after the fewer steps of `early`.
 std::string wrong_factor(const std::vector<tensor_mean>& early, const std::vector<tensor_mean>& means,
                          const mean_error& e, std::uint32_t workers) {
   const double factor = factor_of(means);
@@ -133,7 +133,7 @@ std::string wrong_factor(const std::vector<tensor_mean>& early, const std::vecto
 }
 
 // With a constant gradient g, T steps of an exact strategy apply T g. Error feedback applies T g - e, where the
-// residual e is bounded whatever T (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019, section 3 and lemma
+// residual e is bounded for every T (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019, section 3 and lemma
 // 3), so the error of the mean falls as 1 / T; that of an unbiased compressor falls as 1 / sqrt(T). A biased compressor
 // that forgets what it does not send repeats its error in every step: the mean never gets better. From T to 16 T the
 // error thus falls to 1/16, to 1/4, or not at all; the limit is 1/2. Small T come first, larger ones if an element may

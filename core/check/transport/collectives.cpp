@@ -301,7 +301,7 @@ std::vector<test> collective_tests() {
        true},
       {"killed-member", "collectives with a killed rank end with RG_E_PEER; the other ranks still exchange messages",
        killed_member},
-      {"refused-collectives", "groups, roots and types that do not exist, and ghosts, are rejected with a text",
+      {"refused-collectives", "groups and roots that do not exist, and ghosts, are rejected with a text",
        refused_collectives, false, true},
       {"memory", "memory that the transport allocates is zeroed, before connect() and after", zeroed_memory},
   };

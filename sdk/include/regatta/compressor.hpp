@@ -55,10 +55,10 @@
 // their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes
 // and its elements move at 10 GB/s.
 //
-// On a device the functions with rg_run are called on the loop and wait for nothing: kernels run behind all work before,
-// and the message is the same as the host's. add(on, ...) is needed beside add(). residual() is not used: the residual is
-// p - decompress(message). The host does not wait for the messages, so that encode_seconds, decode_seconds and
-// error.NAME are not recorded. A run whose train.device is not among `devices` is refused.
+// On a device the functions with rg_run are called on the loop and wait for nothing: kernels run behind all work
+// before, and the message is the same as the host's. add(on, ...) is needed beside add(). residual() is not used: the
+// residual is p - decompress(message). The host does not wait for the messages, so that encode_seconds, decode_seconds
+// and error.NAME are not recorded. A run whose train.device is not among `devices` is refused.
 #pragma once
 
 #include <regatta/compressor_exchange.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of rg::compressor on one rank: their layout, compressing, decompressing and adding them in host memory or on a
-// device. regatta/compressor.hpp has the contract of the class, regatta/compressor_exchange.hpp how messages travel.
+// Messages of rg::compressor on one rank: their layout, compressing, decompressing and adding them in host memory or on
+// a device. regatta/compressor.hpp has the contract of the class, regatta/compressor_exchange.hpp how messages travel.
 #pragma once
 
 #include <regatta/compressor_calls.hpp>
@@ -50,8 +50,9 @@ inline std::vector<span_of_arena> join_tensors(comm& c, std::uint64_t bytes) {
   return buckets;
 }
 
-// Compresses, decompresses and adds messages on one rank; sends and receives none. In host memory functions of C compute
-// beside the loop. On a device C enqueues kernels for compressed tensors, and operations of the engine do the rest.
+// Compresses, decompresses and adds messages on one rank; sends and receives none. In host memory functions of C
+// compute beside the loop. On a device C enqueues kernels for compressed tensors, and operations of the engine do the
+// rest.
 template <class C> class message_codec {
 public:
   message_codec(rg::comm& c, const parameters_t<C>& p, bool feedback) : comm(c), calls_(p), feedback_(feedback) {
@@ -157,8 +158,8 @@ public:
     };
     co_await comm.run(f, {3 * layout.bytes, 0}, sum, message);
   }
-  // Records the bytes and, in host memory, the errors of a message that encode() has written. A tensor of many parts has
-  // the mean of its parts' errors, by elements.
+  // Records the bytes and, in host memory, the errors of a message that encode() has written. A tensor of many parts
+  // has the mean of its parts' errors, by elements.
   void record(const message_layout& layout) {
     for (const message_part& part : layout.parts) {
       comm.record_sum("dense_bytes", static_cast<double>(part.count * sizeof(float)));
@@ -184,7 +185,7 @@ private:
   // Returns the kind of the device on which buffers are; "" in host memory, and for ghosts. [main]
   static std::string device_of(rg::comm& c) {
     const rg_buffer there = c.alloc(1);
-    // pointer() fails for memory of a device, and for ghosts whatever the memory.
+    // pointer() fails for memory of a device. For ghosts it fails for every memory.
     if (c.pointer<float>(there) || !c.pointer<float>(c.alloc_on_host(1))) return {};
     std::string kind;
     const operation asked = c.run([k = &kind](const rg_run& on) { *k = on.device; }, {1, 0}, there); // within run()

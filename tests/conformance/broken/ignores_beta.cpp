@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device whose matrix products overwrite c whatever beta is; and one whose products are right.
+// A device whose GEMM ignores beta and overwrites c; and a device whose GEMM is right.
 #include "host_device.hpp"
 
 namespace {

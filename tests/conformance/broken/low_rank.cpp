@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each gradient matrix M is sent as P Q^T of rank 2, as PowerSGD does: a sound strategy, and some with one mistake each.
+// Each gradient matrix M is sent as P Q^T of rank 2, as PowerSGD does: a sound strategy, and some with one mistake
+// each.
 #include <regatta/algorithms.hpp>
 #include <regatta/data_parallel.hpp>
 #include <regatta/random.hpp>

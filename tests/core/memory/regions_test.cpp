@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transport is told of a region: the descriptor of a device's memory is open during the call, and only then.
+// The description of a region that a transport receives. The descriptor of a device's memory is open only during that
+// call.
 #include "memory/regions.hpp"
 
 #include "base/failure.hpp"

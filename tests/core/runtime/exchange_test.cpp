@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What regatta.exchange/1 brings, and what it refuses.
+// regatta.exchange/1: the bytes that all_gather() delivers, and the calls that are refused.
 #include "launch/all_gather.hpp"
 #include "runtime/connected_transport.hpp"
 
@@ -130,7 +130,7 @@ TEST_CASE("wrong members and too many bytes are refused with a text, without a c
   on_all_ranks([](rank_transport& t, meeting&) {
     const std::uint32_t me = t.rank, other = (me + 1) % ranks;
     const std::vector<std::vector<std::uint32_t>> wrong = {
-        {},                                         // nobody
+        {},                                         // an empty group
         {other},                                    // without this rank
         {std::max(me, other), std::min(me, other)}, // descending
         {me, me},                                   // twice

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An executor for tests: it runs graphs by the CPU's executor, on a fake GPU (streams.hpp). All arithmetic is the
-// host's, so results are bit-identical to the CPU's if the order is right. It is built for two kinds of device (FAKE_KIND):
-// "cuda", and "toy", which the engine has never heard of.
+// host's, so results are bit-identical to the CPU's if the order is right. It is built for two kinds of device
+// (FAKE_KIND): "cuda", and "toy", which the engine has never heard of.
 #include "device/host.hpp"
 #include "fake_link.hpp"
 #include "late_sums.hpp"

@@ -2,8 +2,8 @@
 //
 // The fake GPU of a process. Only its own thread can touch its memory; any other access ends the process. Streams run
 // as late as possible: a task runs when somebody asks for a fence behind it, and with it only the tasks that its stream
-// was told to wait for. So work that lacks a fence sees memory from long before or long after. The values of fences have
-// no order. Environment:
+// was told to wait for. So work that lacks a fence sees memory from long before or long after. The values of fences
+// have no order. Environment:
 //
 //   REGATTA_FAKE_DEVICE=late    as above (the default)
 //   REGATTA_FAKE_DEVICE=SEED    every new task also runs a task of a stream that is drawn from this seed
