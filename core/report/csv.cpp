@@ -29,7 +29,8 @@ std::size_t place_of(const std::string& path) {
 
 // The kernels stay one cell: their names depend on the model, and there are as many as it has layers.
 void flatten(const json& value, const std::string& path, flat_row& row) {
-  if (path == "repeats") return; // the samples behind the figures are in result.json only
+  // The samples behind the figures are in result.json only; documents of other schemas have a number of repeats.
+  if (path == "repeats" && !value.is_number()) return;
   if (!value.is_object() || path == "kernels") {
     row[path] = value;
     return;

@@ -335,4 +335,5 @@ TEST_CASE("a comparison has the same figures in every format") {
   for (const format f : {format::console, format::markdown, format::csv})
     CHECK(has(render_comparison(c, gates, f, 0), verdict));
   CHECK(j.at("gates").at(0).at("failed") == false);
+  CHECK(has(render_comparison(c, gates, format::csv, 0), ",repeats,")); // a number, not the samples of a result
 }
