@@ -221,8 +221,8 @@ std::string kernels_key(const case_config& c, bool row_major) {
 
 void set_timeout(launch_plan& plan, const std::string& timeout) {
   using namespace std::chrono;
-  plan.debugged = timeout == "none";
-  plan.stall.watched = !plan.debugged;
+  plan.limits.debugged = timeout == "none";
+  plan.stall.watched = !plan.limits.debugged;
   if (const auto time = parse_nanoseconds(timeout)) plan.stall.same = duration_cast<milliseconds>(nanoseconds(*time));
 }
 

@@ -2,8 +2,12 @@
 #include "control/channel.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include "base/failure.hpp"
 #include "base/json.hpp"
@@ -113,6 +117,15 @@ void channel::close() {
   boost::system::error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
+}
+
+std::shared_ptr<channel> channel_over(asio::io_context& io, const unique_fd& socket) {
+  int family = AF_INET;
+  socklen_t bytes = sizeof family;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &family, &bytes);
+  const int copy = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) throw failure(exit_code::run, fmt::format("cannot duplicate a socket: {}", std::strerror(errno)));
+  return std::make_shared<channel>(tcp::socket(io, family == AF_INET6 ? tcp::v6() : tcp::v4(), copy));
 }
 
 } // namespace regatta

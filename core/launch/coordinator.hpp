@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run from start to end: starts the ranks, accepts their connections, handles their frames (control/channel.hpp),
+// One run from start to end: starts the ranks on their hosts, answers their collective calls, collects their results,
 // and finds the cause if the run ends early. All of it runs on the thread that calls run(). control/client.hpp is the
-// rank's side. coordinator.cpp reacts to ranks; coordinator_watch.cpp detects silent and stopped ranks and ranks
-// without progress.
+// rank's side. coordinator_watch.cpp detects runs without progress.
 //
 // The run ends at the first certain cause, and reports it: for example a process that died, an exception in a rank, or
 // a rank that fell silent. A lost connection between two ranks, or between a rank and the coordinator, is only a
@@ -11,7 +10,6 @@
 // suspicion waits 500 ms, and longer while a heartbeat is late. It becomes the cause if no certain one comes.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,24 +20,21 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "base/failure.hpp"
-#include "control/channel.hpp"
-#include "control/status_page.hpp"
 #include "launch/all_gather.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
-#include "launch/line_splitter.hpp"
-#include "launch/memory.hpp"
-#include "launch/process.hpp"
+#include "launch/rank_host.hpp"
+#include "launch/rank_starter.hpp"
 #include "launch/signals.hpp"
 #include "launch/stall_detector.hpp"
 
 namespace regatta {
 
-class coordinator {
+class coordinator : private host_events {
 public:
   // Both must outlive this object.
   coordinator(const launch_plan& plan, const launch_hooks& hooks);
-  ~coordinator(); // kills all processes of the run that are left, and reaps those that run() started
+  ~coordinator() override; // kills all processes of the run that are left, and reaps those that run() started
   coordinator(const coordinator&) = delete;
   coordinator& operator=(const coordinator&) = delete;
 
@@ -53,69 +48,41 @@ private:
   static constexpr std::uint32_t nobody = UINT32_MAX;
 
   struct member {
-    member(coordinator& c, std::uint32_t number);
-
     std::uint32_t rank;
-    struct process process;
-    pid_t pid = -1;                                        // stays after the process has ended, for messages
-    asio::posix::stream_descriptor handle, output, errors; // handle: readable once the process has ended
-    line_splitter output_lines, error_lines;
-    std::shared_ptr<channel> wire; // null until the rank has proven that it knows the secret
-    asio::steady_timer wire_ended; // serve() cancels it when the connection has ended; watch() waits for that
-    bool wire_open = false;        // `wire` has not ended
-    bool running = false;          // its process has not ended
-    bool reported = false;         // it has sent "failed"
-    bool has_result = false;       // it has sent "result"
-    bool warned = false;           // warn() was called for it
-    clock::time_point heard{};     // when bytes last came from it; before the first, its start
-    status_page status;
-    std::optional<clock::time_point> stopped; // since when it was seen stopped by a signal
-    nlohmann::json state;                     // its answer to "describe"; null: none yet
-  };
-
-  // A connection that has not proven yet to be a rank.
-  struct pending_connection {
-    explicit pending_connection(tcp::socket s) : socket(std::move(s)), proof_timer(socket.get_executor()) {}
-    void drop(); // closes the socket, which ends admit()
-    tcp::socket socket;
-    asio::steady_timer proof_timer; // drops it if the proof takes too long
-    bool proven = false;            // it is a rank, and is never dropped
+    rank_host* host = nullptr;
+    pid_t pid = -1;          // stays after the process has ended, for messages
+    bool connected = false;  // it has been
+    bool running = false;    // its process has not ended
+    bool reported = false;   // it has sent "failed"
+    bool has_result = false; // it has sent "result"
+    bool open = false;       // its connection has not ended
+    bool warned = false;     // warn() was called for it
+    nlohmann::json state;    // its answer to "describe"; null: none yet
   };
 
   // Runs the coroutine on io_. An exception in it ends the run, and run() rethrows it.
   void spawn(asio::awaitable<void> coroutine);
+  // Creates the objects of hosts_, and assigns the ranks to them.
+  void divide_ranks();
 
-  // Opens the port for ranks. Throws failure (run) if that is impossible.
-  void listen();
-  // Accepts connections, and calls admit() for each, until all ranks are connected.
-  asio::awaitable<void> accept();
-  bool drop_oldest_pending(); // returns false if there is none to drop
-  // Authenticates a connection, then calls welcome() or refuse().
-  asio::awaitable<void> admit(std::shared_ptr<pending_connection> s);
-  // Logs why a connection of `who`, an address and port, is not accepted; only the first 20 times.
-  void refuse(const std::string& who, const std::string& why);
-  // Makes the socket the rank's connection: sends the job, and serves it.
-  void welcome(member& m, tcp::socket socket);
+  // host_events
+  void started(std::uint32_t rank, pid_t pid) override;
+  void connected(std::uint32_t rank) override;
+  void received(std::uint32_t rank, message&& frame) override;
+  void disconnected(std::uint32_t rank) override;
+  void certain(std::uint32_t rank, const std::string& what) override;
+  void warned(std::uint32_t rank, const std::string& what) override;
+  void ended(std::uint32_t rank, const std::string& how, bool well) override;
+  void log(std::uint32_t rank, int level, const std::string& text) override;
 
-  // Starts the rank's process, or makes a launcher's process begin the run, and watches it.
-  void start(member& m);
-  // Splits the output of a rank into lines, until its end.
-  asio::awaitable<void> collect(asio::posix::stream_descriptor& from, line_splitter& into);
-  // Waits for the end of the process, then handles the frames and lines that it left, reaps it, and calls ended().
-  asio::awaitable<void> watch(member& m);
-  // Handles the end of a process; `how` is a text such as "killed by SIGKILL", `well` is true for exit code 0.
-  void ended(member& m, const std::string& how, bool well);
+  // Adds a rank's part to an all-gather, and answers all its members once it is complete.
+  void gather(const member& m, message&& f);
+  // Sends a frame to these ranks; empty: to all.
+  void send(std::span<const std::uint32_t> ranks, const nlohmann::json& header,
+            const std::shared_ptr<const blob>& payload = {});
 
-  // Receives the rank's frames and calls handle() for each, until its connection ends.
-  asio::awaitable<void> serve(member& m);
-  // Handles one frame of the rank. Throws nlohmann::json::exception if a member of the frame is missing or wrong,
-  // failure (run) if the frame is not allowed now.
-  void handle(member& m, message&& f);
-
-  // Every `tick`: reports progress to the hook, and calls the three functions look_for_...().
+  // Every `tick`: lets the hosts check their ranks, reports progress to the hook, and looks for a standstill.
   asio::awaitable<void> keep_time();
-  void look_for_silence(clock::time_point now);
-  void look_for_stopped(clock::time_point now);
   void look_for_standstill(clock::time_point now);
   // Asks all ranks to describe what they do, waits at most 1.5 s for their answers, and calls end_standstill().
   asio::awaitable<void> describe_standstill(std::vector<std::uint32_t> stuck);
@@ -131,36 +98,26 @@ private:
   std::string name_of(const member& m) const;
   rank_failure make_failure(const member& m, const std::string& what, int code) const;
   // Ends the run with this cause; does nothing if the run is ending already. `code` is an exit_code.
-  void certain(const member& m, const std::string& what, int code = static_cast<int>(exit_code::run));
-  // As certain(), for a rank that can receive no message: also kills it at once, unless a launcher started it.
-  void certain_of_lifeless(const member& m, const std::string& what);
+  void fail(const member& m, const std::string& what, int code);
   // Adds a warning about how a rank ended after its result; only the first one of each rank.
-  void warn(const member& m, const std::string& what);
+  void warn(member& m, const std::string& what);
   // Ends the run with this cause unless a certain one comes first. Only the first suspicion counts.
-  void suspect(const member& m, const std::string& what, int code = static_cast<int>(exit_code::run));
+  void suspect(const member& m, const std::string& what, int code);
   // Makes the suspicion the cause of the end, unless a certain one comes first.
   asio::awaitable<void> settle_suspicion();
-  // Tells every rank that the run has ended because of rank `dead` (`nobody`: of no rank), kills ranks that have not
-  // connected unless a launcher started them, and after a grace period all that are left.
+  // Tells every rank that the run has ended because of rank `dead` (`nobody`: of no rank).
   void end(std::uint32_t dead, const std::string& why);
-  asio::awaitable<void> kill_after_grace();
-  void kill_all();
-  void kill(const member& m) const;
-  void log(std::uint32_t rank, int level, const std::string& text) const;
 
   const launch_plan& plan_;
   const launch_hooks& hooks_;
   signal_scope signal_scope_;
   interruption interruption_;
-  const blob secret_;
-  const oom_watch oom_;
 
+  child_starter starter_; // of ranks that are children of this process
   asio::io_context io_{1};
   asio::posix::stream_descriptor interrupted_{io_};
-  tcp::acceptor acceptor_{io_};
-  std::list<std::shared_ptr<pending_connection>> pending_; // the oldest first
-  std::size_t refused_ = 0;                                // calls of refuse()
-  std::vector<std::unique_ptr<member>> members_;
+  std::vector<std::unique_ptr<rank_host>> hosts_;
+  std::vector<member> members_;
   std::size_t connected_ = 0, running_ = 0;
   all_gather all_gather_;
   stall_detector stalls_;

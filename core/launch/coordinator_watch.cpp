@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's periodic checks: ranks that are silent, stopped or without progress; and signals to the program.
+// The coordinator's periodic checks of the run's progress, and signals to the program.
 #include "launch/coordinator.hpp"
 
 #include <algorithm>
@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto quiet = 400ms;              // a heartbeat is late, so silence may follow; less than suspicion_limit
 constexpr auto lateness = 1s;              // the coordinator itself was stopped or starved
 constexpr auto description_limit = 1500ms; // for the answers of all ranks to "describe"
 constexpr auto description_pause = 20ms;
@@ -38,72 +37,28 @@ asio::awaitable<void> coordinator::keep_time() {
     timer.expires_after(tick);
     co_await timer.async_wait(asio::use_awaitable);
     const auto now = clock::now();
-    // While this process did not run, it could not receive from any rank.
-    if (now - last > lateness) {
-      for (auto& m : members_) {
-        m->heard += now - last - tick;
-        m->stopped.reset();
-      }
-      stalls_.forgive(now - last - tick);
-    }
+    // While this process did not run, it learned nothing.
+    const auto late = now - last > lateness ? now - last - tick : clock::duration::zero();
+    if (late > 0s) stalls_.forgive(late);
     last = now;
     if (hooks_.progress) {
       std::vector<rank_progress> all;
-      for (const auto& m : members_) {
-        const rank_status s = m->status.read();
+      for (const member& m : members_) {
+        const rank_status s = m.host->sign(m.rank).status;
         all.push_back({s.step, s.samples});
       }
       hooks_.progress(all);
     }
-    if (!plan_.debugged) {
-      look_for_silence(now);
-      look_for_stopped(now);
-    }
+    for (const auto& host : hosts_) host->tick(now, late);
     look_for_standstill(now);
-  }
-}
-
-void coordinator::look_for_silence(clock::time_point now) {
-  for (const auto& m : members_) {
-    if (!m->running || m->reported) continue;
-    if (m->wire) m->heard = std::max(m->heard, m->wire->heard());
-    const auto since = now - m->heard;
-    const auto seconds = std::chrono::duration<double>(since).count();
-    if (!m->wire) {
-      if (since > plan_.start) certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds));
-    } else if (since > plan_.silence && m->has_result) {
-      warn(*m, fmt::format("did not end within {:.1f} s of its result and was killed", seconds));
-      kill(*m);
-    } else if (since > plan_.silence) {
-      certain_of_lifeless(*m, fmt::format("sent no heartbeat for {:.1f} s", seconds));
-    }
-  }
-}
-
-void coordinator::look_for_stopped(clock::time_point now) {
-  for (const auto& m : members_) {
-    const bool heard = m->wire && now - m->wire->heard() < quiet;
-    if (!m->running || m->reported || heard || !is_stopped(m->pid)) {
-      m->stopped.reset();
-    } else if (!m->stopped) {
-      m->stopped = now;
-    } else if (now - *m->stopped > plan_.stopped) {
-      const auto seconds = std::chrono::duration<double>(now - *m->stopped).count();
-      const auto what = fmt::format("stopped by a signal for {:.1f} s", seconds);
-      if (m->has_result) {
-        warn(*m, what + " after its result, and was killed");
-        kill(*m);
-      } else {
-        certain_of_lifeless(*m, what);
-      }
-    }
   }
 }
 
 void coordinator::look_for_standstill(clock::time_point now) {
   if (!plan_.stall.watched || ending_ || describing_) return;
-  for (const auto& m : members_)
-    if (m->running && m->wire && !m->has_result && !m->reported) stalls_.note(m->rank, m->status.read(), now);
+  for (const member& m : members_)
+    if (m.running && m.connected && !m.has_result && !m.reported)
+      stalls_.note(m.rank, m.host->sign(m.rank).status, now);
   if (connected_ < members_.size()) return; // connected ranks may wait for the others
   auto stuck = stalls_.stuck(now);
   if (stuck.empty()) return;
@@ -112,8 +67,8 @@ void coordinator::look_for_standstill(clock::time_point now) {
 }
 
 asio::awaitable<void> coordinator::describe_standstill(std::vector<std::uint32_t> stuck) {
-  for (const auto& m : members_)
-    if (m->wire_open && !m->has_result) m->wire->send({{"t", "describe"}});
+  for (const member& m : members_)
+    if (m.open && !m.has_result) m.host->send({&m.rank, 1}, {{"t", "describe"}});
   asio::steady_timer timer(io_);
   const auto until = clock::now() + description_limit;
   while (!all_described() && clock::now() < until && !ending_) {
@@ -125,20 +80,22 @@ asio::awaitable<void> coordinator::describe_standstill(std::vector<std::uint32_t
 
 bool coordinator::all_described() const {
   return std::all_of(members_.begin(), members_.end(),
-                     [](const auto& m) { return !m->wire_open || m->has_result || !m->state.is_null(); });
+                     [](const member& m) { return !m.open || m.has_result || !m.state.is_null(); });
 }
 
 void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   const auto now = clock::now();
   std::vector<rank_report> reports;
-  for (const auto& m : members_)
-    if (m->running && !m->has_result)
-      reports.push_back({name_of(*m), m->status.read(), stalls_.still_for(m->rank, now), m->state});
+  const auto report_of = [&](const member& m) {
+    return rank_report{name_of(m), m.host->sign(m.rank).status, stalls_.still_for(m.rank, now), m.state};
+  };
+  for (const member& m : members_)
+    if (m.running && !m.has_result) reports.push_back(report_of(m));
   // If several ranks are stuck, blame one that does not answer first.
   const auto blamed =
-      *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r]->state); });
-  const member& m = *members_[blamed];
-  const rank_report mine{name_of(m), m.status.read(), stalls_.still_for(m.rank, now), m.state};
+      *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r].state); });
+  const member& m = members_[blamed];
+  const rank_report mine = report_of(m);
   rank_failure f{m.rank, fmt::format("{}: {}", mine.name, stall_cause(mine)), static_cast<int>(exit_code::run),
                  stall_report(reports)};
   log(coordinator_rank, RG_LOG_WARNING,
@@ -148,13 +105,11 @@ void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   result_.failure = std::move(f);
   end(m.rank, result_.failure->message);
   // Ranks that wait receive the message that the run has ended; a rank that hangs in a call does not.
-  if (!plan_.launcher && (mine.status.waits == waiting::nothing || !answers(mine.state))) kill(m);
+  if (!plan_.lasting && (mine.status.waits == waiting::nothing || !answers(mine.state))) m.host->kill(m.rank);
 }
 
 bool coordinator::somebody_is_quiet(clock::time_point now) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const auto& m) {
-    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->wire->heard() > quiet;
-  });
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& host) { return host->quiet(now); });
 }
 
 asio::awaitable<void> coordinator::heed_signals() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the ranks of one run on this machine, watches them, and collects their results. No rank outlives the call,
-// except the processes of another launcher, which serve the next run.
+// Starts the ranks of one run, watches them, and collects their results. No rank outlives the call, except the processes
+// of another launcher, which serve the next run.
 #pragma once
 
 #include <chrono>
@@ -17,26 +17,35 @@
 
 namespace regatta {
 
-class launcher_ranks;
+struct host_link;
 
 struct rank_plan {
   std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for messages
   std::vector<int> cpus; // CPUs to pin it to; empty: not pinned
   nlohmann::json job;    // returned by control_client::job() in the rank
+  // With launch_plan::hosts: the host of the rank there, and the launcher's process that starts it (host_link::slots).
+  std::uint32_t host = 0, slot = 0;
+};
+
+// A rank counts as dead if it sends nothing for `silence`, has not connected within `start`, or has been stopped by a
+// signal for `stopped`. That is a failure; after its result only a warning.
+struct rank_limits {
+  std::chrono::milliseconds silence{3500};
+  std::chrono::milliseconds start{15000};  // a busy machine starts ranks slowly
+  std::chrono::milliseconds stopped{2000}; // connected or not
+  bool debugged = false;                   // ignore all three
 };
 
 struct launch_plan {
   std::vector<rank_plan> ranks;
   std::string address = "127.0.0.1"; // numeric, to listen on
   std::string program;               // path; empty: this program; its arguments: control/rank_arguments.hpp
-  // A rank counts as dead if it sends nothing for `silence`, has not connected within `start`, or has been stopped by a
-  // signal for `stopped`. That is a failure; after its result only a warning.
-  std::chrono::milliseconds silence{3500};
-  std::chrono::milliseconds start{15000};  // a busy machine starts ranks slowly
-  std::chrono::milliseconds stopped{2000}; // connected or not
-  stall_limits stall{};                    // for ranks that run, but make no progress
-  bool debugged = false;                   // ignore `silence`, `start` and `stopped`
-  launcher_ranks* launcher = nullptr; // must outlive launch(): runs the ranks in its processes; null: starts `program`
+  rank_limits limits;
+  stall_limits stall{}; // for ranks that run, but make no progress
+  // The hosts on which a launcher has started agents; must outlive launch(). Empty: the ranks are children of this
+  // process. With `lasting`, the ranks are the launcher's processes themselves, else these start them.
+  std::vector<host_link*> hosts;
+  bool lasting = false;
 };
 
 struct rank_progress {

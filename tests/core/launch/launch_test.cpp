@@ -134,7 +134,7 @@ using steps = std::vector<json>;
 launch_plan plan_of(const std::vector<steps>& ranks) {
   launch_plan plan;
   plan.program = TEST_RANK;
-  plan.silence = plan.start = plan.stopped =
+  plan.limits.silence = plan.limits.start = plan.limits.stopped =
       30s; // sanitizers on a busy machine: what is not about silence must not end by it
   for (std::size_t r = 0; r < ranks.size(); ++r)
     plan.ranks.push_back({fmt::format("worker {}", r), {}, {{"steps", ranks[r]}}});
@@ -273,7 +273,7 @@ TEST_CASE("other threads of the coordinator do not disturb the start of ranks") 
 
 TEST_CASE("computing for long is no silence, and progress is seen meanwhile") {
   auto plan = plan_of(2, {step("progress", {{"step", 7}, {"samples", 896}}), step("hang")});
-  plan.silence = 1500ms;
+  plan.limits.silence = 1500ms;
   launch_hooks hooks;
   int ticks = 0;
   std::vector<rank_progress> last;
@@ -399,7 +399,7 @@ TEST_CASE("a death counts more than a peer's complaint that came before it") {
   CHECK(has(o.message(), "killed by SIGKILL"));
 
   auto stopped = plan(SIGSTOP);
-  stopped.silence = 1500ms;
+  stopped.limits.silence = 1500ms;
   o = run(stopped);
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "sent no heartbeat"));
@@ -411,13 +411,13 @@ TEST_CASE("a death counts more than a peer's complaint that came before it") {
 
 TEST_CASE("a rank that stops, leaves or never comes ends the run") {
   auto plan = plan_of({hang, {step("signal", {{"number", SIGSTOP}})}});
-  plan.silence = 1500ms;
+  plan.limits.silence = 1500ms;
   auto o = run(plan);
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "sent no heartbeat for 1."));
 
-  plan.silence = 30s;
-  plan.stopped = 700ms;
+  plan.limits.silence = 30s;
+  plan.limits.stopped = 700ms;
   o = run(plan);
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "stopped by a signal for "));
@@ -428,10 +428,10 @@ TEST_CASE("a rank that stops, leaves or never comes ends the run") {
 
   const environment mode("never connect");
   plan = plan_of(2, hang);
-  plan.start = 300ms;
+  plan.limits.start = 300ms;
   CHECK(has(run(plan).message(), "did not connect within"));
-  plan.start = 30s;
-  plan.stopped = 700ms;
+  plan.limits.start = 30s;
+  plan.limits.stopped = 700ms;
   std::thread stopper([] {
     std::vector<pid_t> there;
     while (there.empty()) there = processes();
@@ -454,7 +454,7 @@ TEST_CASE("after the result") {
   CHECK(o.result.results == std::vector<json>(2, json(1)));
 
   auto plan = plan_of({{result}, {result, step("close")}});
-  plan.silence = 1000ms;
+  plan.limits.silence = 1000ms;
   o = run(plan);
   CHECK(o.message() == "");
   REQUIRE(o.result.warnings.size() == 1);

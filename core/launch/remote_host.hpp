@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ranks of a run on another host, which its agent starts and watches there. Frames (control/channel.hpp) over the
+// agent's connection, by their member "t":
+//
+//   to the agent    run     begin a run; the payload has the jobs, as CBOR
+//                   send    pass the frame "frame" and the payload on to the ranks "ranks"
+//                   end     the run has ended because of rank "dead", for the reason "why"
+//                   kill    kill rank "rank"
+//                   ping    answer with pong and the same "at"
+//   from the agent  started, connected, frame, disconnected, certain, warned, ended, log: as host_events, for "rank"
+//                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
+//                   pong    "clock": the time there, rg::steady_ns()
+//                   done    all ranks have ended: the last frame of the run
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/asio.hpp"
+#include "control/channel.hpp"
+#include "launch/host_clock.hpp"
+#include "launch/host_link.hpp"
+#include "launch/launch.hpp"
+#include "launch/rank_host.hpp"
+
+namespace regatta {
+
+struct remote_plan {
+  std::map<std::uint32_t, rank_plan> ranks; // by number in the run
+  std::uint32_t size = 0;                   // ranks of the run, on all hosts
+  rank_limits limits;
+  blob nonce; // of the run: its secret is run_secret(host_link::secret, nonce)
+  bool lasting = false;
+};
+
+// Returns the secret of one run, on every host of the launch.
+blob run_secret(const blob& launch_secret, const blob& nonce);
+
+// To and from the members of a frame "signs".
+nlohmann::json to_json(const rank_sign& s);
+rank_sign rank_sign_from_json(const nlohmann::json& j); // throws nlohmann::json::exception
+
+class remote_host : public rank_host {
+public:
+  using spawn_function = std::function<void(asio::awaitable<void>)>;
+
+  // `spawn` runs a coroutine on `io`. All but `plan` must outlive this object.
+  remote_host(asio::io_context& io, remote_plan plan, host_link& link, host_events& events, spawn_function spawn);
+
+  void start() override;
+  void send(std::span<const std::uint32_t> ranks, const nlohmann::json& header,
+            std::shared_ptr<const blob> payload = {}) override;
+  void end(std::uint32_t dead, const std::string& why) override;
+  void kill(std::uint32_t rank) override;
+  void kill_all() override;
+  rank_sign sign(std::uint32_t rank) const override;
+  bool quiet(std::chrono::steady_clock::time_point now) const override;
+  void tick(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::duration late) override;
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  // Receives frames until "done" or the end of the connection.
+  asio::awaitable<void> serve();
+  // Handles one frame. Returns false after "done".
+  bool handle(message&& f);
+  // The host cannot take part any more: the connection is closed, and all of its ranks count as ended.
+  void lose(const std::string& why);
+
+  asio::io_context& io_;
+  const remote_plan plan_;
+  host_link& link_;
+  host_events& events_;
+  const spawn_function spawn_;
+  std::shared_ptr<channel> wire_;
+  std::map<std::uint32_t, rank_sign> signs_;
+  bool some_are_quiet_ = false; // by the latest "signs"
+  bool done_ = false;           // "done" has come, or the host was lost
+  clock::time_point heard_{}, pinged_{};
+};
+
+} // namespace regatta
