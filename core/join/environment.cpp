@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string_view>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -188,7 +189,9 @@ std::optional<place> own_place(const variables& v) {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  in_addr address{};
+  return host == "localhost" || host == "::1" ||
+         (::inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127."));
 }
 
 // Sets host and port from the variable with "HOST:PORT" or "[HOST]:PORT".
