@@ -5,13 +5,13 @@
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
+#include "join/environment.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -37,22 +37,6 @@ using namespace std::chrono_literals;
 
 constexpr auto connect_limit = 30s;              // for all processes that the launcher started to find each other
 constexpr std::size_t longest_packet = 64 << 10; // bytes
-
-std::optional<std::uint32_t> number_of(const char* name) {
-  const char* text = std::getenv(name);
-  if (!text) return {};
-  const char* end = text + std::strlen(text);
-  std::uint32_t value = 0;
-  const auto [at, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || at != end)
-    throw failure(exit_code::usage, fmt::format("expected a number in the environment's {}, got \"{}\"", name, text));
-  return value;
-}
-
-std::string text_of(const char* name) {
-  const char* text = std::getenv(name);
-  return text ? text : "";
-}
 
 // The address of an abstract Unix socket, which leaves no file behind.
 struct socket_name {
@@ -226,25 +210,13 @@ void serve(int campaign, const launcher_request_handlers& handlers) {
 } // namespace
 
 std::optional<launcher_process> find_launcher_process() {
-  struct variables {
-    const char *launcher, *rank, *size, *job;
-  };
-  // Slurm sets its variables for every step, even for one that runs mpirun, so check it last.
-  for (const variables v : {variables{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
-                            variables{"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_JOBID"},
-                            variables{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"}}) {
-    const auto rank = number_of(v.rank), size = number_of(v.size);
-    if (!rank || !size) continue;
-    if (*size == 1 && std::string_view(v.launcher) == "srun") continue; // a shell in an allocation: no launch of ranks
-    if (*rank >= *size)
-      throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
-    std::string job = text_of(v.job);
-    if (job.empty()) job = fmt::format("parent {}", ::getppid());
-    if (const std::string step = text_of("SLURM_STEP_ID"); !step.empty())
-      job += "." + step; // the dot tells step 23 of job 1 from step 3 of job 12
-    return launcher_process{v.launcher, fmt::format("{} {}", v.launcher, job), *rank, *size};
-  }
-  return {};
+  const auto found = find_launcher(process_environment());
+  if (!found) return {};
+  if (found->size == 0)
+    throw failure(exit_code::usage,
+                  fmt::format("{}: expected OMPI_COMM_WORLD_SIZE or SLURM_STEP_NUM_TASKS, the number of processes",
+                              found->launcher));
+  return launcher_process{found->launcher, found->job, found->rank, found->size};
 }
 
 failure launcher_missing(const std::string& transport, const std::string& command, std::uint32_t ranks,

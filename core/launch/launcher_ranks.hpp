@@ -23,14 +23,14 @@
 namespace regatta {
 
 struct launcher_process {
-  std::string launcher;             // "mpirun", "mpiexec" or "srun"
+  std::string launcher;             // "mpirun", "srun", ...
   std::string job;                  // name of this launch, the same in all its processes
   std::uint32_t rank = 0, size = 0; // of this process; number of processes
 };
 
-// Returns the position of this process among the launcher's processes, from the environment that OpenMPI, PMI or Slurm
-// sets. Returns nullopt if no launcher started it, or if Slurm started it alone: a shell in an allocation has the same
-// variables. Throws failure (usage) if a variable is no number or the rank is not below the size. [main]
+// Returns the position of this process among the launcher's processes, or nullopt if no launcher started it. Throws
+// failure (usage) as find_launcher() of join/environment.hpp does, and if the launcher does not tell the number of
+// processes. [main]
 std::optional<launcher_process> find_launcher_process();
 
 // Returns, but does not throw, the error (usage) for a run without launcher whose transport needs one. The error tells

@@ -147,6 +147,7 @@ TEST_CASE("a rank that cannot run on its CPUs says so, and stays for the next ru
     ::setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     ::setenv("PMIX_NAMESPACE", job.c_str(), 1);
+    ::setenv("PMIX_RANK", "1", 1);
     launcher_request_handlers handlers;
     handlers.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
       ::close(status);
