@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 #include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
-#include "launch/launcher_ranks.hpp"
 #include "launch/memory.hpp"
 
 #include <algorithm>
@@ -134,9 +133,6 @@ void campaign::prepare_case(planned& p) {
     const model_facts& m = facts_.of(c).model;
     const prepared_run run = prepare(facts_, c, "");
     check_tables(c, m, run.exchanges_rows);
-    if (hooks_.launcher && run.ranks.size() > hooks_.launcher->size())
-      throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
-                                                    hooks_.launcher->launcher_name(), hooks_.launcher->size()));
     p.facts = {m,
                run.job.layout.servers,
                run.synchronous,
@@ -233,9 +229,12 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
       hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
                                    progress_.phase.empty() ? "" : "-", progress_.phase));
     launch_plan plan{run.ranks, run.job.addresses.front()};
-    plan.launcher = hooks_.launcher;
     set_limits(plan, c);
-    if (hooks_.launcher && run.launcher_plugin) hooks_.launcher->join(*run.launcher_plugin, c.transport.id);
+    if (facts_.hosts) {
+      plan.hosts = facts_.hosts->links();
+      plan.lasting = run.launcher_plugin.has_value();
+      if (run.launcher_plugin) facts_.hosts->join(*run.launcher_plugin, c.transport.id);
+    }
     launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;

@@ -44,13 +44,12 @@ struct campaign_hooks {
   // A round began, a run ended, kernels were timed, or a case failed: `record` has been added to the campaign's
   // records.
   std::function<void(const nlohmann::json& record)> record;
-  launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
 
 class campaign {
 public:
   // `records` receives the records of runs, and may hold records of earlier ones. All arguments
-  // but `hooks`, and hooks.launcher, must outlive this object. Sets facts.interrupted to a function that uses this
+  // but `hooks` must outlive this object. Sets facts.interrupted to a function that uses this
   // object: replace it before you use `facts` after this object is destroyed.
   campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_log& records,
            campaign_hooks hooks);

@@ -3,6 +3,7 @@
 
 #include "base/findings.hpp"
 #include "base/json_members.hpp"
+#include "campaign/placed_layout.hpp"
 #include "cluster/plan.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
@@ -54,7 +55,8 @@ std::uint32_t memory_of_regions(const registry& plugins, const case_config& c, c
   return RG_MEMORY_HOST | (device ? RG_MEMORY_DEVICE : 0);
 }
 
-void ask_strategy(const registry& plugins, const case_config& c, const stage_function& stage, plugin_facts& out) {
+void ask_strategy(const registry& plugins, const case_config& c, const host_group* hosts, const stage_function& stage,
+                  plugin_facts& out) {
   const auto who =
       fmt::format("strategy {} ({})", c.strategy.id, plugins.described(kind::strategy, c.strategy.id).file.string());
   stage(who, "was being loaded");
@@ -62,19 +64,17 @@ void ask_strategy(const registry& plugins, const case_config& c, const stage_fun
   stage(who, "was asked for its plan");
   plugin_host host;
   const parameter_values values(strategy, c.strategy.parameters);
-  const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
-             servers = static_cast<std::uint32_t>(c.cluster.servers),
-             hosts = static_cast<std::uint32_t>(c.cluster.hosts);
+  const auto servers = static_cast<std::uint32_t>(c.cluster.servers);
   rank_job job; // holds the optimizer settings that a rank will have
   job.config = c;
   const optimizer_config optimizer = job.optimizer();
   // Only the plan says whether the strategy wants servers. If it does not, or the case has none, plan again without
   // servers.
-  auto layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
+  auto layout = place_case(plugins, c, servers, hosts).layout;
   rg_plan plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
   const bool served = (plan.flags & RG_PLAN_SERVERS) && servers;
   if (!served) {
-    layout = cluster_layout::make(workers, 0, false, hosts);
+    layout = place_case(plugins, c, 0, hosts).layout;
     plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
   }
   out.servers = served ? servers : 0;
@@ -82,11 +82,11 @@ void ask_strategy(const registry& plugins, const case_config& c, const stage_fun
   out.communicates = talks(strategy.strategy, values.data(), layout.view(UINT32_MAX));
 }
 
-json ask_plugins(const registry& plugins, const case_config& c, const stage_function& stage) {
+json ask_plugins(const registry& plugins, const case_config& c, const host_group* hosts, const stage_function& stage) {
   plugin_facts out;
   findings wrong;
   wrong.attempt([&] { out.model = model_facts_of(plugins, c, stage); });
-  wrong.attempt([&] { ask_strategy(plugins, c, stage, out); });
+  wrong.attempt([&] { ask_strategy(plugins, c, hosts, stage, out); });
   transport_summary transport{};
   wrong.attempt([&] { transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage); });
   wrong.raise();
@@ -137,7 +137,7 @@ void plugin_facts_cache::collect(const std::vector<case_config>& cases) {
   child_options options;
   options.interrupted = interrupted;
   auto results = run_all_in_child(
-      asked.size(), [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], stage); },
+      asked.size(), [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], hosts, stage); },
       options);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& failed = results[i].failed;

@@ -5,6 +5,7 @@
 
 #include "campaign/model_facts.hpp"
 #include "experiment/experiment.hpp"
+#include "launch/host_group.hpp"
 #include "registry/registry.hpp"
 #include "registry/run_in_child.hpp"
 
@@ -48,6 +49,9 @@ public:
   // returned true.
   const plugin_facts& of(const case_config& c);
   const registry& plugins() const noexcept { return plugins_; }
+  // The hosts of a launcher, which must outlive this object; null: all ranks are on this host. Set it before the facts
+  // of a first case are collected.
+  host_group* hosts = nullptr;
 
   std::function<bool()> interrupted; // polled while a child runs; true ends the child; empty: never
 

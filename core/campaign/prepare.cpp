@@ -6,7 +6,7 @@
 #include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
-#include "launch/launcher_ranks.hpp"
+#include "campaign/placed_layout.hpp"
 
 #include <algorithm>
 #include <map>
@@ -87,6 +87,35 @@ std::string role_of(const rg_cluster& c) {
   return role;
 }
 
+// Assigns CPUs and addresses to the ranks of each host, and fills run.ranks. Ranks of oversubscribed hosts do not spin.
+void assign_hosts(prepared_run& run, const case_config& c, const placement& places, const host_group* hosts,
+                  const std::vector<std::vector<std::string>>& addresses) {
+  const cluster_layout& layout = run.job.layout;
+  const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks; // by host
+  for (std::uint32_t r = 0; r < layout.size(); ++r) ranks[hosts ? places.host[r] : 0].push_back(r);
+  std::map<std::uint32_t, std::vector<int>> cpus_of;
+  bool oversubscribed = false;
+  for (const auto& [host, mine] : ranks) {
+    const cpu_assignment cpus =
+        assign_cpus(hosts ? hosts->hosts()[host].cpus : this_hosts_cpus(), mine.size(), threads, c.cluster.pin);
+    for (std::size_t i = 0; i < mine.size(); ++i) cpus_of[mine[i]] = cpus.cpus[i];
+    oversubscribed |= cpus.oversubscribed;
+    if (cpus.oversubscribed)
+      run.warnings.push_back(fmt::format("oversubscribed: {} ranks x {} threads on {} cores{}", mine.size(), threads,
+                                         cpus.available,
+                                         ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
+  }
+  run.job.spin_ns = oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
+  if (oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
+  for (std::uint32_t r = 0; r < layout.size(); ++r) {
+    const std::uint32_t host = hosts ? places.host[r] : 0;
+    run.job.addresses = addresses[host];
+    run.ranks.push_back({role_of(layout.view(r)), cpus_of[r], to_json(run.job), host, hosts ? places.slot[r] : 0});
+  }
+  run.job.addresses = addresses[0];
+}
+
 } // namespace
 
 prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const std::string& kernels) {
@@ -100,22 +129,28 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   run.job.kernels = kernels;
   run.job.files = facts.files;
   findings wrong;
-  wrong.attempt([&] { run.job.addresses = interface_addresses(c.cluster.interface); });
   if (c.cluster.straggler.factor > 1 && c.cluster.straggler.rank >= c.cluster.workers)
     refuse(wrong, fmt::format("cluster.straggler.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
                               c.cluster.straggler.rank));
   if ((plan.flags & RG_PLAN_SERVERS) && !facts.servers)
     refuse(wrong,
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
-  run.job.layout =
-      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), facts.servers,
-                           facts.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
+  const host_group* const hosts = answers.hosts;
+  placed_layout placed = place_case(answers.plugins(), c, facts.servers, hosts);
+  run.job.layout = std::move(placed.layout);
+  std::vector<std::vector<std::string>> addresses; // by host of the launcher, or of this host alone
+  wrong.attempt([&] {
+    if (hosts)
+      addresses = answers.hosts->addresses(c.cluster.interface);
+    else
+      addresses.push_back(interface_addresses(c.cluster.interface));
+  });
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
   run.communicates = facts.communicates;
   const component& transport = answers.plugins().find(kind::transport, c.transport.id);
   if (!transport.launcher.empty()) {
-    if (!find_launcher_process())
+    if (!hosts)
       wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
     run.launcher_plugin = transport.file.string();
   }
@@ -147,15 +182,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
                                          steps, run.job.steps, strategy.id, plan.period));
   }
 
-  const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data);
-  const cpu_assignment cpus = assign_cpus(layout.size(), threads, c.cluster.pin);
-  if (cpus.oversubscribed)
-    run.warnings.push_back(
-        fmt::format("oversubscribed: {} ranks x {} threads on {} cores", layout.size(), threads, cpus.available));
-  run.job.spin_ns = cpus.oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
-  if (cpus.oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
-  const nlohmann::json job = to_json(run.job);
-  for (std::uint32_t r = 0; r < layout.size(); ++r) run.ranks.push_back({role_of(layout.view(r)), cpus.cpus[r], job});
+  assign_hosts(run, c, placed.places, hosts, addresses);
   return run;
 }
 

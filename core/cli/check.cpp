@@ -16,7 +16,7 @@
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
 #include "launch/cpus.hpp"
-#include "launch/launcher_ranks.hpp"
+#include "join/environment.hpp"
 #include "machine/host.hpp"
 #include "registry/registry.hpp"
 #include "report/context.hpp"
@@ -89,7 +89,7 @@ target load_target(const check_options& o) {
       files.push_back(other.file);
   // Tests load the files in processes of their own. This process loads them if tests run in it (--in-process, or under
   // a launcher).
-  const bool here = o.in_process || find_launcher_process();
+  const bool here = o.in_process || find_launcher(process_environment());
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
@@ -205,11 +205,13 @@ verdict verdict_of(const check_options& o, const subject& s, const test& t, cons
 
 // If a launcher started this process to check a transport that needs one: joins the other processes, and returns this
 // process's rank. Returns nullopt otherwise.
-std::optional<launcher_process> join_launcher(target& t) {
+std::optional<launcher_environment> join_launcher(target& t) {
   const auto needs = [](const subject& s) { return s.tested && !s.tested->launcher.empty(); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
-  auto place = find_launcher_process();
+  auto place = find_launcher(process_environment());
   if (!place) return {};
+  if (place->size == 0)
+    throw failure(exit_code::usage, fmt::format("{} does not tell the number of its processes: use mpirun", place->launcher));
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
     // join() has printed the reason

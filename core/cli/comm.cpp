@@ -8,6 +8,8 @@
 #include "campaign/prepare.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
+#include "cluster/placement.hpp"
+#include "join/start.hpp"
 #include "cli/machine.hpp"
 #include "cli/plugin_folders.hpp"
 #include "cli/rank_logs.hpp"
@@ -128,35 +130,63 @@ std::vector<std::string> files_of(const registry& plugins, const component_choic
 
 // Throws failure (usage) if the transport needs a launcher and there is none, or if the launcher started fewer ranks.
 // Makes the launcher's processes join the transport.
-void check_launch(const component& c, const std::vector<unsigned>& ranks, launcher_ranks* launcher) {
+void check_launch(const component& c, const std::vector<unsigned>& ranks, host_group* launcher) {
   const unsigned most = *std::max_element(ranks.begin(), ranks.end());
   if (launcher && most > launcher->size())
     throw failure(exit_code::usage,
-                  fmt::format("--ranks {}: {} has started {}", most, launcher->launcher_name(), launcher->size()));
+                  fmt::format("--ranks {}: {} has started {}", most, launcher->launcher(), launcher->size()));
   if (c.launcher.empty()) return;
   if (!launcher) throw launcher_missing(c.id, c.launcher, most, "comm --transport " + c.id);
   launcher->join(c.file.string(), c.id);
 }
 
+// Returns where the ranks run: on this host without a launcher, else rank r in its process r.
+placement placed(std::uint32_t ranks, const host_group* launcher) {
+  placement p{std::vector<std::uint32_t>(ranks), std::vector<std::uint32_t>(ranks)};
+  for (std::uint32_t r = 0; launcher && r < ranks; ++r)
+    for (std::uint32_t h = 0; h < launcher->hosts().size(); ++h)
+      if (std::ranges::binary_search(launcher->hosts()[h].slots, r)) {
+        p.host[r] = h;
+        p.slot[r] = r;
+      }
+  return p;
+}
+
 // Runs one plan and returns its entries for "results". Adds a warning if ranks share cores. Throws failure if the run
 // fails or the user interrupts it.
-json measure(const comm::plan& p, const comm_options& o, launcher_ranks* launcher, std::vector<std::string>& warnings) {
+// `own_processes`: the launcher's processes themselves are the ranks.
+json measure(const comm::plan& p, const comm_options& o, host_group* launcher, bool own_processes,
+             const std::vector<std::vector<std::string>>& addresses, std::vector<std::string>& warnings) {
   comm::plan mine = p;
-  const cpu_assignment cpus = assign_cpus(p.ranks, 1, !o.no_pin);
-  if (cpus.oversubscribed) {
+  const placement places = placed(p.ranks, launcher);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks_of; // by host
+  for (std::uint32_t r = 0; r < p.ranks; ++r) ranks_of[places.host[r]].push_back(r);
+  std::map<std::uint32_t, std::vector<int>> cpus_of;
+  for (const auto& [host, ranks] : ranks_of) {
+    const cpu_assignment cpus =
+        assign_cpus(launcher ? launcher->hosts()[host].cpus : this_hosts_cpus(), ranks.size(), 1, !o.no_pin);
+    for (std::size_t i = 0; i < ranks.size(); ++i) cpus_of[ranks[i]] = cpus.cpus[i];
+    if (!cpus.oversubscribed) continue;
     mine.spin_ns = 0;
-    const std::string text =
-        fmt::format("{} ranks on {} cores{}", p.ranks, cpus.available, p.spin_ns ? ": they do not spin" : "");
+    const std::string text = fmt::format("{} ranks on {} cores{}{}", ranks.size(), cpus.available,
+                                         ranks_of.size() > 1 ? " of host " + launcher->hosts()[host].name : "",
+                                         p.spin_ns ? ": they do not spin" : "");
     if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
   }
+  cluster_layout layout = cluster_layout::make(p.ranks, 0, false);
+  set_hosts(layout, places);
+  mine.host_of = layout.host_of;
   launch_plan launched;
-  launched.address = p.addresses.front();
-  launched.launcher = launcher;
+  launched.address = addresses.front().front();
+  if (launcher) launched.hosts = launcher->links();
+  launched.lasting = own_processes;
   set_timeout(launched, o.timeout);
   launched.stall.setting = "--timeout";
-  const json job = {{"comm", mine}};
-  for (std::uint32_t r = 0; r < p.ranks; ++r)
-    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus.cpus[r], job});
+  for (std::uint32_t r = 0; r < p.ranks; ++r) {
+    mine.addresses = addresses[places.host[r]];
+    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r],
+                              places.slot[r]});
+  }
   launch_hooks hooks;
   hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,
                                                                         const std::string& text) {
@@ -183,8 +213,8 @@ int comm_verb(const comm_options& o) {
   if (!spin || *spin < 0)
     throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
   check_timeout(o.timeout);
-  const auto launcher =
-      start_under_launcher(make_launcher_request_handlers()); // does not return in processes that are ranks
+  // Does not return in the launcher's own processes.
+  const auto launcher = start_under_launcher(make_launcher_request_handlers(), o.allow_different_binaries);
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
   comm::plan p;
@@ -192,7 +222,11 @@ int comm_verb(const comm_options& o) {
   p.counts = counts_of(o);
   p.seconds = o.seconds;
   p.spin_ns = static_cast<std::uint64_t>(*spin);
-  p.addresses = addresses_of_interfaces(o.interface);
+  std::vector<std::vector<std::string>> addresses; // by host
+  if (launcher)
+    addresses = launcher->addresses(o.interface);
+  else
+    addresses.push_back(addresses_of_interfaces(o.interface));
 
   // Report errors of the command before any run starts.
   json used = json::array();
@@ -212,6 +246,7 @@ int comm_verb(const comm_options& o) {
   }
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
+  if (launcher) warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
   const json machine = machine_now(); // nothing else of this program runs yet
   json results = json::array(), failures = json::array();
   int code = static_cast<int>(exit_code::done);
@@ -222,7 +257,8 @@ int comm_verb(const comm_options& o) {
       p.files = files;
       p.ranks = ranks;
       try {
-        for (json& entry : measure(p, o, launcher.get(), warnings)) results.push_back(std::move(entry));
+        const bool own_processes = !plugins.find(kind::transport, choice.id).launcher.empty();
+        for (json& entry : measure(p, o, launcher.get(), own_processes, addresses, warnings)) results.push_back(std::move(entry));
       } catch (const failure& e) {
         if (e.code() == exit_code::interrupted) throw;
         print_error(one_line(e.what()) + "\n");
@@ -230,7 +266,8 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
-  json context = make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings);
+  json context = make_context(o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}),
+                              used, warnings);
   context["machine"] = machine;
   const json document = {
       {"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};

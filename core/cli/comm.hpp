@@ -12,11 +12,12 @@ struct comm_options {
   std::vector<unsigned> ranks = {2}; // each number of ranks is one run
   // `least` and `most`: the smallest and largest message. `spin`: how long a waiting rank polls before it sleeps.
   // `timeout`: as measure.timeout. `log`: the level up to which messages of ranks are shown.
-  std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "lo", timeout = "auto",
+  std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "auto", timeout = "auto",
               log = "warning";
   unsigned factor = 4;  // ratio of a size to the one before; at least 2
   double seconds = 0.2; // to measure each size, about (comm::plan)
   bool no_pin = false;  // ranks may run on any CPU
+  bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
   std::vector<std::string> plugin_path;
   std::string command; // as typed
 };

@@ -292,7 +292,7 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
 
 machine_speed measure_machine() {
   return {measure_flops(), measure_copy_rate(),
-          static_cast<double>(std::max<std::size_t>(assign_cpus(1, 1, false).available, 1))};
+          static_cast<double>(std::max<std::size_t>(assign_cpus(this_hosts_cpus(), 1, 1, false).available, 1))};
 }
 
 } // namespace regatta

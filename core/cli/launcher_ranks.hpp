@@ -2,7 +2,7 @@
 #pragma once
 
 #include "control/client.hpp"
-#include "launch/launcher_ranks.hpp"
+#include "join/keeper.hpp"
 
 namespace regatta {
 

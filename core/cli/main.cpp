@@ -58,6 +58,8 @@ void open_standard_descriptors() {
 }
 
 constexpr const char* format_help = "format of standard output: console, markdown, csv, json";
+constexpr const char* different_help =
+    "with a launcher: warn if its hosts run different builds of this program, instead of refusing";
 constexpr const char* result_format_help = "format of standard output: console, markdown, csv, json, latex, html";
 
 // `type` is the placeholder of the value in the help; "": none.
@@ -110,6 +112,7 @@ int dispatch(int argc, char** argv) {
              "show log lines and output of ranks up to this level: error, warning (default), info, debug; all of it is "
              "in DIR/logs")
       ->check(log_levels);
+  run_app->add_flag("--allow-different-binaries", run.allow_different_binaries, different_help);
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
   run_app->add_flag_callback(
       "--keys",
@@ -215,6 +218,7 @@ int dispatch(int argc, char** argv) {
   comm_app
       ->add_option("--interface", communication.interface, "network interfaces, or IP addresses, that ranks listen on")
       ->capture_default_str();
+  comm_app->add_flag("--allow-different-binaries", communication.allow_different_binaries, different_help);
   comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
   add_shown("--format", communication.format, "FORMAT", format_help);
   comm_app->footer(comm::formulas());

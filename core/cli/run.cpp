@@ -22,6 +22,7 @@
 #include "compare/claims.hpp"
 #include "compare/render_comparison.hpp"
 #include "config/toml_document.hpp"
+#include "join/start.hpp"
 #include "page/page.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
@@ -93,6 +94,32 @@ json this_host(plugin_facts_cache& answers, const experiment& e) {
   } catch (const failure&) { // the case itself reports it
   }
   return host;
+}
+
+// Returns "hosts" of the context: this machine, or all hosts of a launcher.
+json hosts_of(const launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
+  json mine = this_host(answers, e);
+  if (!launcher) return json::array({std::move(mine)});
+  json all = launcher->descriptions();
+  mine.update(all[0]);
+  all[0] = std::move(mine);
+  return all;
+}
+
+// Throws failure (usage) if a host of the launcher lacks a plugin or data set of the experiment, or has another plugin.
+void require_files(launched_hosts& launcher, plugin_facts_cache& answers, const experiment& e) {
+  std::set<std::string> plugins, data;
+  for (const case_config& c : e.cases) {
+    for (const std::string& path : {c.data.path, c.data.evaluation_path, c.data.vocabulary})
+      if (!path.empty()) data.insert(fs::absolute(path).string());
+    try {
+      for (const std::string& file : answers.of(c).files) plugins.insert(file);
+    } catch (const failure&) { // the case itself reports it
+    }
+  }
+  std::vector<std::string> all(plugins.begin(), plugins.end());
+  all.insert(all.end(), data.begin(), data.end());
+  launcher.require_files(all, {plugins.begin(), plugins.end()});
 }
 
 fs::path default_folder(const std::string& name) {
@@ -203,12 +230,13 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
-  const auto launcher =
-      start_under_launcher(make_launcher_request_handlers()); // does not return in processes that are ranks
+  // Does not return in the launcher's own processes.
+  const auto launcher = start_under_launcher(make_launcher_request_handlers(), o.allow_different_binaries);
   const chosen_cases chosen(o);
   const registry plugins(plugin_folders(o.plugin_path, chosen.plugin_path));
   const experiment e = chosen.load(o, plugins);
   plugin_facts_cache answers(plugins);
+  answers.hosts = launcher.get();
   std::vector<std::string> notices = e.notices;
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
@@ -222,10 +250,14 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
 
   std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
+  if (launcher) {
+    warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
+    require_files(*launcher, answers, e);
+  }
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   plugin_files files(plugins);
   json context =
-      make_context(o.command, e, json::array({this_host(answers, e)}), plugins_of(answers, e, files), warnings);
+      make_context(o.command, e, hosts_of(launcher.get(), answers, e), plugins_of(answers, e, files), warnings);
   context["data"] = fingerprints_of_data(e);
   context["sampling"] = disturbance_rule();
   context["cards"] = run_cards(e);
@@ -258,7 +290,6 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   };
   const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
-  hooks.launcher = launcher.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
   hooks.log = [&](std::uint32_t rank, int level, const std::string& text) {
     if (rank != coordinator_rank)

@@ -19,6 +19,7 @@ struct run_options {
   // json. `log`: the level up to which messages of ranks are shown.
   std::string out, format = "console", progress = "auto", log = "warning";
   bool resume = false, dry_run = false;
+  bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
   std::string command; // as typed
 };
 

@@ -22,7 +22,8 @@ struct plan {
   std::string transport;                            // its id
   std::map<std::string, nlohmann::json> parameters; // of the transport
   std::vector<std::string> files;                   // plugin files of the transport, and of transports that it nests
-  std::vector<std::string> addresses;               // IP addresses of each rank, at least one
+  std::vector<std::string> addresses;               // IP addresses of this rank, at least one
+  std::vector<std::uint32_t> host_of;               // by rank, counted from 0
   std::uint32_t ranks = 2;
   std::uint64_t spin_ns = 0;         // how long a waiting rank polls before it sleeps
   std::vector<operation> operations; // native ones that the transport lacks are skipped
@@ -41,7 +42,7 @@ struct measurement {
 
 // Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(operation, op, algorithm)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, ranks, spin_ns, operations, counts,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, host_of, ranks, spin_ns, operations, counts,
                                    seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measurement, what, bytes, ns, wrong, cpu_seconds)
 

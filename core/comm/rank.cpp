@@ -25,12 +25,18 @@ namespace {
 
 constexpr std::uint64_t least_iterations = 5, most_iterations = 5000;
 
+cluster_layout layout_of(const plan& p) {
+  cluster_layout l = cluster_layout::make(p.ranks, 0, false);
+  l.host_of = p.host_of;
+  return l;
+}
+
 // The transport, connected to all other ranks, and what describes this rank to the coordinator.
 class connection {
 public:
   connection(control_client& control, const plan& p)
       : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
-        layout_(cluster_layout::make(p.ranks, 0, false)),
+        layout_(layout_of(p)),
         transport_(
             plugins_, {p.transport, p.parameters},
             [this](int level, const std::string& text) { control_.log(level, text); },

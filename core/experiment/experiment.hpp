@@ -99,7 +99,11 @@ struct cluster_config {
   std::int64_t workers = 1, servers = 1, threads = 1;
   bool colocate = false;        // server k runs in worker k's process
   bool pin = true;              // bind each rank to its own cores
-  std::string interface = "lo"; // network interfaces on whose addresses ranks listen, separated by commas
+  // Network interfaces, subnets or addresses on which ranks listen, separated by commas; auto: loopback if all ranks
+  // are on one host, else the address by which other hosts reach this one.
+  std::string interface = "auto";
+  std::string place = "block";   // how ranks of several hosts are placed: block or round_robin
+  std::int64_t server_hosts = 0; // so many of a launcher's hosts run only servers; 0: hosts are shared
   std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; has no effect if ranks share cores
   std::int64_t hosts = 1;       // hosts that strategy and transport are told of; ranks are assigned to them in blocks
   straggler_config straggler;

@@ -70,6 +70,7 @@ row make_row(const char* path, config_member (*member)(experiment&, case_config&
   return r;
 }
 
+const char* const places[] = {"block", "round_robin", nullptr};
 const char* const sources[] = {"constant", "random", "queue", "dataset", "stream", nullptr};
 const char* const target_sides[] = {"auto", "at_least", "at_most", nullptr};
 const char* const queued[] = {"constant", "random", "dataset", nullptr};
@@ -199,7 +200,12 @@ std::vector<schema_key> make_schema() {
       POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
       POINT(cluster.pin, "bind each rank to its own cores"),
       POINT(cluster.interface,
-            "network interfaces that ranks listen on, or their IP addresses, separated by commas: \"eth0,eth1\""),
+            "network interfaces, subnets or addresses that ranks listen on, separated by commas: \"eth0,eth1\", "
+            "\"10.1.0.0/16\"; auto: loopback on one host, else the address by which the other hosts reach it"),
+      POINT(cluster.place, "how ranks are placed on a launcher's hosts: fill one after the other, or one each in turn")
+          .one_of(places),
+      POINT(cluster.server_hosts, "so many of a launcher's hosts, the last ones, run only servers; 0: hosts are shared")
+          .range(0, 4096),
       KEY("cluster.spin", c.cluster.spin_ns,
           "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
           .range(0, largest_count)

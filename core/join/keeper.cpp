@@ -5,38 +5,23 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <numeric>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/console.hpp"
-#include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "control/rank_arguments.hpp"
+#include "join/binding.hpp"
 #include "join/packets.hpp"
 
 namespace regatta {
 namespace {
 
 using nlohmann::json;
-
-// Binds this process to `cpus` (empty: to all that the control group allows). Throws failure if the kernel refuses.
-void run_on(const std::vector<int>& cpus) {
-  std::vector<int> all;
-  if (cpus.empty()) {
-    all.resize(1 << 16); // more than a kernel supports; it ignores CPUs that do not exist
-    std::iota(all.begin(), all.end(), 0);
-  }
-  const cpu_mask mask(cpus.empty() ? all : cpus);
-  if (::sched_setaffinity(0, mask.bytes(), mask.set()) != 0)
-    throw failure(exit_code::run,
-                  fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
-}
 
 // Resets the peak of resident memory, which each run measures anew.
 void forget_memory_peak() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <vector>
@@ -32,40 +33,97 @@ std::string numeric(const sockaddr* address) {
   return text.data();
 }
 
-} // namespace
+struct found_address {
+  std::string interface, text;
+};
 
-std::string address_of_interface(const std::string& name) {
+// Returns the addresses of all interfaces, IPv4 first. An interface without address has one entry with empty text.
+// Throws failure (run) if the system refuses.
+std::vector<found_address> all_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) throw failure(exit_code::run, "cannot list this machine's network interfaces");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, ::freeifaddrs);
-
-  std::map<std::string, std::vector<std::string>> addresses;
-  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next) addresses[i->ifa_name];
+  std::vector<found_address> found;
   for (const int family : {AF_INET, AF_INET6})
     for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
       if (const auto text = numeric(i->ifa_addr); !text.empty() && i->ifa_addr->sa_family == family)
-        addresses[i->ifa_name].push_back(text);
-  const auto found = addresses.find(name);
-  if (found != addresses.end() && !found->second.empty()) return found->second.front();
+        found.push_back({i->ifa_name, text});
+  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
+    if (std::ranges::find(found, i->ifa_name, &found_address::interface) == found.end())
+      found.push_back({i->ifa_name, ""});
+  return found;
+}
 
+// The bytes of a numeric address, 4 or 16; empty if the text is none.
+std::vector<std::uint8_t> bytes_of_address(const std::string& text) {
+  std::vector<std::uint8_t> bytes(sizeof(in6_addr));
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) {
+    bytes.resize(sizeof(in_addr));
+    return bytes;
+  }
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
+  return {};
+}
+
+// Returns whether `text` is a subnet such as 10.1.0.0/16, and stores its address and the number of its leading bits.
+bool is_subnet(const std::string& text, std::vector<std::uint8_t>& address, unsigned& bits) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  address = bytes_of_address(text.substr(0, slash));
+  const char *begin = text.data() + slash + 1, *end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(begin, end, bits);
+  return !address.empty() && error == std::errc() && at == end && bits <= 8 * address.size();
+}
+
+bool within(const std::vector<std::uint8_t>& address, const std::vector<std::uint8_t>& subnet, unsigned bits) {
+  if (address.size() != subnet.size()) return false;
+  for (unsigned bit = 0; bit < bits; ++bit)
+    if ((address[bit / 8] ^ subnet[bit / 8]) & (0x80 >> bit % 8)) return false;
+  return true;
+}
+
+} // namespace
+
+std::string address_of_interface(const std::string& name) {
+  const auto all = all_addresses();
+  std::vector<std::uint8_t> subnet;
+  unsigned bits = 0;
+  const bool by_subnet = is_subnet(name, subnet, bits);
+  for (const auto& [interface, text] : all)
+    if (by_subnet ? within(bytes_of_address(text), subnet, bits) : interface == name && !text.empty()) return text;
+
+  std::map<std::string, std::vector<std::string>> addresses;
+  for (const auto& [interface, text] : all) {
+    auto& of_it = addresses[interface];
+    if (!text.empty()) of_it.push_back(text);
+  }
   std::string there;
   for (const auto& [interface, of_it] : addresses)
     there += fmt::format("{}{} ({})", there.empty() ? "" : ", ", interface,
                          of_it.empty() ? "no address" : fmt::format("{}", fmt::join(of_it, ", ")));
   throw failure(exit_code::usage,
-                found == addresses.end()
-                    ? fmt::format("there is no network interface \"{}\"; there are {}", name, there)
-                    : fmt::format("network interface \"{}\" has no address; there are {}", name, there));
+                by_subnet ? fmt::format("no address of this machine lies in \"{}\"; there are {}", name, there)
+                : addresses.count(name) ? fmt::format("network interface \"{}\" has no address; there are {}", name, there)
+                                        : fmt::format("there is no network interface \"{}\"; there are {}", name, there));
+}
+
+std::vector<std::string> global_addresses() {
+  std::vector<std::string> all;
+  try {
+    for (const auto& [interface, text] : all_addresses())
+      if (!text.empty() && !text.starts_with("127.") && text != "::1") all.push_back(text);
+  } catch (const failure&) { // none
+  }
+  return all;
 }
 
 std::vector<std::string> addresses_of_interfaces(const std::string& names) {
   std::vector<std::string> all;
-  std::array<char, sizeof(in6_addr)> bytes{};
   for (const std::string& part : split(names, ',')) {
     const std::string name = one_line(part);
-    const bool numeric =
-        ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 || ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
-    const std::string address = numeric ? name : address_of_interface(name);
+    const std::string address = name == "auto"                   ? "127.0.0.1"
+                                : bytes_of_address(name).empty() ? address_of_interface(name)
+                                                                 : name;
     if (std::ranges::find(all, address) != all.end())
       throw failure(exit_code::usage, fmt::format("{} occurs twice in \"{}\"", address, names));
     all.push_back(address);

@@ -30,7 +30,7 @@
 
 namespace regatta {
 
-class coordinator : private host_events {
+class coordinator : public host_events {
 public:
   // Both must outlive this object.
   coordinator(const launch_plan& plan, const launch_hooks& hooks);

@@ -59,20 +59,25 @@ double cgroup_cpu_limit(const fs::path& root) {
   return least;
 }
 
-cpu_assignment assign_cpus(std::size_t ranks, std::size_t threads, bool pin) {
-  const auto cpus = available_cpus();
+cpu_supply this_hosts_cpus() {
+  std::vector<std::pair<std::size_t, int>> order;
+  for (const int cpu : available_cpus()) order.emplace_back(place_in_core(cpu), cpu);
+  std::sort(order.begin(), order.end());
+  cpu_supply supply{{}, cgroup_cpu_limit()};
+  for (const auto& [place, cpu] : order) supply.cpus.push_back(cpu);
+  return supply;
+}
+
+cpu_assignment assign_cpus(const cpu_supply& supply, std::size_t ranks, std::size_t threads, bool pin) {
+  const std::vector<int>& cpus = supply.cpus;
   cpu_assignment out;
   // With a quota of 1.5 CPUs, two busy threads get less than one core each: round down.
-  const double limit = std::min(static_cast<double>(cpus.size()), std::max(1.0, std::floor(cgroup_cpu_limit() + 0.01)));
+  const double limit = std::min(static_cast<double>(cpus.size()), std::max(1.0, std::floor(supply.limit + 0.01)));
   out.available = static_cast<std::size_t>(limit);
   out.oversubscribed = ranks * threads > out.available;
   out.cpus.resize(ranks);
   if (!pin || threads == 0 || ranks * threads > cpus.size()) return out;
-
-  std::vector<std::pair<std::size_t, int>> order;
-  for (const int cpu : cpus) order.emplace_back(place_in_core(cpu), cpu);
-  std::sort(order.begin(), order.end());
-  for (std::size_t i = 0; i < ranks * threads; ++i) out.cpus[i / threads].push_back(order[i].second);
+  for (std::size_t i = 0; i < ranks * threads; ++i) out.cpus[i / threads].push_back(cpus[i]);
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/descriptor.hpp"
 #include "control/blob.hpp"
+#include "launch/cpus.hpp"
 #include "launch/host_clock.hpp"
 
 namespace regatta {
@@ -18,8 +19,7 @@ struct host_link {
   std::string lost;                 // why; empty: it was not
   blob secret;                      // of the launch, known to all its processes
   std::vector<std::uint32_t> slots; // numbers of the launcher's processes there, ascending
-  std::vector<int> cpus;            // CPUs that ranks may use there
-  double cpu_limit = 0;             // quota of its control groups, in CPUs; 0: none
+  cpu_supply cpus;                  // that ranks may use there
   host_clock clock;                 // of the host, against this process's
 };
 

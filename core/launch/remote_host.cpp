@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr auto late_heartbeat = 1s; // of a host; the network between hosts may delay some
+constexpr auto late_host = 1s; // of a host; the network between hosts may delay some
 constexpr auto ping_pause = 500ms;
 constexpr auto loss_pause = 500ms;
 
@@ -104,7 +104,7 @@ rank_sign remote_host::sign(std::uint32_t rank) const {
 }
 
 bool remote_host::quiet(clock::time_point now) const {
-  return !done_ && (some_are_quiet_ || now - wire_->heard() > late_heartbeat);
+  return !done_ && (some_are_quiet_ || now - wire_->heard() > late_host);
 }
 
 void remote_host::tick(clock::time_point now, clock::duration late) {

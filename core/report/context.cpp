@@ -150,15 +150,20 @@ json resolved_experiment(const experiment& e) {
   return resolved;
 }
 
-json make_context(const std::string& command, json hosts, json plugins, const std::vector<std::string>& warnings) {
+json build_of_program() {
   return {{"regatta", text_or_null(REGATTA_VERSION)},
           {"git", text_or_null(REGATTA_GIT)},
-          {"build", text_or_null(REGATTA_BUILD_TYPE)},
-          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+          {"build", text_or_null(REGATTA_BUILD_TYPE)}};
+}
+
+json make_context(const std::string& command, json hosts, json plugins, const std::vector<std::string>& warnings) {
+  json context = build_of_program();
+  context.update({{"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
           {"command", command},
           {"hosts", std::move(hosts)},
           {"plugins", std::move(plugins)},
-          {"warnings", warnings}};
+          {"warnings", warnings}});
+  return context;
 }
 
 json make_context(const std::string& command, const experiment& e, json hosts, json plugins,

@@ -18,6 +18,9 @@ namespace regatta {
 // tables of [report]. Requires at least one case.
 nlohmann::json resolved_experiment(const experiment& e);
 
+// Returns "regatta" (version), "git" (state) and "build" (type) of this program; null if the build does not know them.
+nlohmann::json build_of_program();
+
 // Returns the context of a result that begins now: version, git state and build type of this program (null if the build
 // does not know them), the date (UTC), the arguments, the resolved experiment, its settings that differ from the
 // defaults ("given"), the number of cases, and the warnings. `command` is a command_line(), `hosts` an array of

@@ -374,7 +374,7 @@ TEST_CASE("every rank gets CPUs of its own, or none") {
   const auto cpus = available_cpus();
   REQUIRE_FALSE(cpus.empty());
   const auto n = cpus.size();
-  const auto one_each = assign_cpus(n, 1, true);
+  const auto one_each = assign_cpus(this_hosts_cpus(), n, 1, true);
   std::set<int> used;
   REQUIRE(one_each.cpus.size() == n);
   for (const auto& of_rank : one_each.cpus) {
@@ -385,12 +385,12 @@ TEST_CASE("every rank gets CPUs of its own, or none") {
   CHECK(one_each.available <= n);
   CHECK(one_each.oversubscribed == (n > one_each.available));
 
-  const auto all_in_one = assign_cpus(1, n, true);
+  const auto all_in_one = assign_cpus(this_hosts_cpus(), 1, n, true);
   CHECK(all_in_one.cpus.at(0).size() == n);
-  const auto unpinned = assign_cpus(1, 1, false);
+  const auto unpinned = assign_cpus(this_hosts_cpus(), 1, 1, false);
   CHECK(unpinned.cpus.at(0).empty());
   CHECK_FALSE(unpinned.oversubscribed);
-  const auto many = assign_cpus(n + 1, 1, true);
+  const auto many = assign_cpus(this_hosts_cpus(), n + 1, 1, true);
   CHECK(many.oversubscribed);
   REQUIRE(many.cpus.size() == n + 1);
   for (const auto& of_rank : many.cpus) CHECK(of_rank.empty());

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "join/agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <regatta/clock.hpp>
+
+#include "base/failure.hpp"
+#include "base/json.hpp"
+#include "join/frames.hpp"
+#include "join/identity.hpp"
+#include "join/keeper.hpp"
+#include "join/packets.hpp"
+#include "join/requests.hpp"
+#include "launch/local_host.hpp"
+#include "launch/remote_host.hpp"
+#include "launch/signals.hpp"
+
+namespace regatta {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto tick = 250ms;
+constexpr auto lateness = 1s; // the agent itself was stopped or starved
+
+// One run on this host: a local_host whose events become frames to the coordinator.
+class agent_run : private host_events {
+public:
+  agent_run(const unique_fd& coordinator, const blob& secret, keepers& processes, message begin)
+      : wire_(channel_over(io_, coordinator)),
+        host_(io_, plan_of(begin, secret, processes), processes, *this,
+              [this](asio::awaitable<void> coroutine) { spawn(std::move(coroutine)); }) {
+    for (const std::uint32_t rank : begin.header.at("ranks").get<std::vector<std::uint32_t>>()) running_.insert(rank);
+    ranks_ = {running_.begin(), running_.end()};
+  }
+
+  // Returns once all ranks have ended and the coordinator was told so. Throws failure (run) if the coordinator is gone.
+  void run() {
+    try {
+      host_.start();
+    } catch (const failure& e) {
+      for (const std::uint32_t rank : ranks_) {
+        certain(rank, e.what());
+        ended(rank, "could not be started", false);
+      }
+    }
+    spawn(serve());
+    spawn(keep_time());
+    io_.run();
+    if (gone_) throw failure(exit_code::run, "the coordinator is gone");
+  }
+
+private:
+  static local_plan plan_of(const message& begin, const blob& secret, keepers& processes) {
+    const json& h = begin.header;
+    const std::vector<std::uint32_t> ranks = h.at("ranks"), slots = h.at("slots");
+    const json jobs = parse_cbor(begin.payload);
+    local_plan plan;
+    std::map<std::uint32_t, std::uint32_t> slot_of_rank;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      plan.ranks[ranks[i]] = {h.at("roles").at(i), h.at("cpus").at(i), jobs.at(jobs.size() == 1 ? 0 : i), 0, slots.at(i)};
+      slot_of_rank[ranks[i]] = slots.at(i);
+    }
+    processes.assign(std::move(slot_of_rank), h.at("lasting"));
+    plan.size = h.at("size");
+    plan.address = "127.0.0.1";
+    const auto milliseconds = [&](const char* name) { return std::chrono::milliseconds(h.at(name).get<std::int64_t>()); };
+    plan.limits = {milliseconds("silence"), milliseconds("start"), milliseconds("stopped"), h.at("debugged")};
+    plan.secret = run_secret(secret, h.at("nonce").get<blob>());
+    return plan;
+  }
+
+  void spawn(asio::awaitable<void> coroutine) {
+    asio::co_spawn(io_, std::move(coroutine), [](const std::exception_ptr& e) {
+      if (e) std::rethrow_exception(e); // leaves io_context::run()
+    });
+  }
+
+  asio::awaitable<void> serve() {
+    try {
+      for (;;) handle(co_await wire_->receive());
+    } catch (const boost::system::system_error&) {
+    }
+    gone_ = true;
+    io_.stop();
+  }
+
+  void handle(message&& f) {
+    const std::string type = f.header.at("t");
+    if (type == "send")
+      host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
+                 std::make_shared<const blob>(std::move(f.payload)));
+    else if (type == "end")
+      host_.end(f.header.at("dead"), f.header.at("why"));
+    else if (type == "kill")
+      host_.kill(f.header.at("rank"));
+    else if (type == "ping")
+      wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
+  }
+
+  asio::awaitable<void> keep_time() {
+    asio::steady_timer timer(io_);
+    auto last = std::chrono::steady_clock::now();
+    for (;;) {
+      timer.expires_after(tick);
+      co_await timer.async_wait(asio::use_awaitable);
+      const auto now = std::chrono::steady_clock::now();
+      host_.tick(now, now - last > lateness ? now - last - tick : 0ns);
+      last = now;
+      send_signs(ranks_);
+    }
+  }
+
+  void send_signs(std::span<const std::uint32_t> ranks) {
+    json signs = json::array();
+    for (const std::uint32_t rank : ranks)
+      if (running_.count(rank)) signs.push_back({rank, to_json(host_.sign(rank))});
+    wire_->send({{"t", "signs"}, {"quiet", host_.quiet(std::chrono::steady_clock::now())}, {"ranks", signs}});
+  }
+
+  // The coordinator's message about a rank shows the rank's last state.
+  void tell_with_sign(std::uint32_t rank, const json& what) {
+    if (started_.count(rank)) send_signs({&rank, 1});
+    wire_->send(what);
+  }
+
+  void started(std::uint32_t rank, pid_t pid) override {
+    started_.insert(rank);
+    wire_->send({{"t", "started"}, {"rank", rank}, {"pid", pid}});
+  }
+  void connected(std::uint32_t rank) override { wire_->send({{"t", "connected"}, {"rank", rank}}); }
+  void received(std::uint32_t rank, message&& f) override {
+    wire_->send({{"t", "frame"}, {"rank", rank}, {"frame", std::move(f.header)}},
+                std::make_shared<const blob>(std::move(f.payload)));
+  }
+  void disconnected(std::uint32_t rank) override { tell_with_sign(rank, {{"t", "disconnected"}, {"rank", rank}}); }
+  void certain(std::uint32_t rank, const std::string& what) override {
+    tell_with_sign(rank, {{"t", "certain"}, {"rank", rank}, {"what", what}});
+  }
+  void warned(std::uint32_t rank, const std::string& what) override {
+    wire_->send({{"t", "warned"}, {"rank", rank}, {"what", what}});
+  }
+  void ended(std::uint32_t rank, const std::string& how, bool well) override {
+    tell_with_sign(rank, {{"t", "ended"}, {"rank", rank}, {"how", how}, {"well", well}});
+    running_.erase(rank);
+    if (running_.empty()) wire_->send({{"t", "done"}}, {}, [this] { io_.stop(); });
+  }
+  void log(std::uint32_t rank, int level, const std::string& text) override {
+    wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
+  }
+
+  asio::io_context io_{1};
+  std::shared_ptr<channel> wire_;
+  local_host host_;
+  std::vector<std::uint32_t> ranks_;
+  std::set<std::uint32_t> running_, started_;
+  bool gone_ = false;
+};
+
+class agent {
+public:
+  explicit agent(agent_setup s) : setup_(std::move(s)) {
+    json hello = describe_this_host(setup_.coordinator);
+    hello["t"] = "hello";
+    send_frame(setup_.coordinator, hello);
+  }
+
+  void serve() {
+    for (bool over = false; !over;) {
+      const std::array<int, 2> both{setup_.processes.get(), setup_.coordinator.get()};
+      if (wait_readable(both, std::chrono::steady_clock::time_point::max()) == 0)
+        admit();
+      else
+        over = !handle(*receive_frame(setup_.coordinator));
+    }
+  }
+
+private:
+  // Accepts a launched process of this host, and reports it to the coordinator.
+  void admit() {
+    pid_t pid = -1;
+    unique_fd socket = accept_at(setup_.processes.get(), pid);
+    if (socket.get() < 0 || !wait_readable(std::array{socket.get()}, std::chrono::steady_clock::now() + 2s)) return;
+    const auto hello = get(socket.get());
+    if (!hello || !hello->contains("slot")) return;
+    const std::uint32_t slot = hello->at("slot");
+    if (processes_.has(slot)) return;
+    processes_.add(slot, std::move(socket), pid);
+    send_frame(setup_.coordinator, {{"t", "joined"}, {"slot", slot}, {"pid", pid}});
+  }
+
+  // Returns false once the launch is over.
+  bool handle(message&& f) {
+    const std::string type = f.header.at("t");
+    if (type == "leave") return false;
+    if (type == "run") {
+      agent_run(setup_.coordinator, setup_.secret, processes_, std::move(f)).run();
+    } else if (type == "join") {
+      json answer{{"t", "done"}};
+      try {
+        processes_.join(f.header.at("file"), f.header.at("transport"));
+      } catch (const failure& e) {
+        answer["error"] = e.what();
+      }
+      send_frame(setup_.coordinator, answer);
+    } else if (type != "send" && type != "end" && type != "kill" && type != "ping") { // late frames of a run that is over
+      send_frame(setup_.coordinator, requests_.answer(f.header));
+    }
+    return true;
+  }
+
+  agent_setup setup_;
+  keepers processes_;
+  host_requests requests_;
+};
+
+} // namespace
+
+int run_agent(agent_setup setup) {
+  const signal_scope signals;
+  agent(std::move(setup)).serve();
+  return 0;
+}
+
+} // namespace regatta

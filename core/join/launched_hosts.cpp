@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "join/launched_hosts.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "control/asio.hpp" // before any other of Asio's
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/console.hpp"
+#include "base/failure.hpp"
+#include "control/door.hpp"
+#include "join/frames.hpp"
+#include "join/identity.hpp"
+#include "join/packets.hpp"
+#include "join/sockets.hpp"
+
+namespace regatta {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto join_limit = 60s;   // for all processes: a pod's name may be unknown for a while
+constexpr auto notice_pause = 5s;  // between two lines that say who is missing
+constexpr auto answer_limit = 60s; // for a request, such as to read files
+
+// Returns "0, 3 to 5".
+std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    parts.push_back(last == i ? fmt::format("{}", numbers[i]) : fmt::format("{} to {}", numbers[i], numbers[last]));
+    i = last + 1;
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// The agents and processes that join, until all have.
+class gathering {
+public:
+  struct host {
+    unique_fd socket;
+    std::shared_ptr<channel> wire;
+    json hello;
+    std::vector<std::uint32_t> slots;
+  };
+
+  gathering(launch_meeting& meeting, const launcher_environment& self)
+      : self_(self), size_(self.size * self.slots), secret_(meeting.secret),
+        door_(io_, {meeting.secret, size_, [this](std::uint32_t, tcp::socket& s) { return admit(s); },
+                    [this](asio::awaitable<void> c) { spawn(std::move(c)); },
+                    [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); }}) {
+    door_.adopt(std::move(meeting.port));
+    local_.assign(meeting.local.release());
+  }
+
+  std::vector<std::unique_ptr<host>> wait() {
+    door_.begin();
+    spawn(tell_local_agents());
+    spawn(keep_time());
+    io_.run();
+    if (broken_) std::rethrow_exception(broken_);
+    for (const auto& h : hosts_) h->wire.reset();
+    return std::move(hosts_);
+  }
+
+private:
+  void spawn(asio::awaitable<void> coroutine) {
+    asio::co_spawn(io_, std::move(coroutine), [this](const std::exception_ptr& e) {
+      if (!e) return;
+      if (!broken_) broken_ = e;
+      io_.stop();
+    });
+  }
+
+  std::string admit(tcp::socket& socket) {
+    auto& h = hosts_.emplace_back(std::make_unique<host>());
+    h->socket = unique_fd(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 3));
+    notice_lost_host(h->socket);
+    h->wire = std::make_shared<channel>(std::move(socket));
+    spawn(serve(*h));
+    return "";
+  }
+
+  asio::awaitable<void> serve(host& h) {
+    try {
+      for (;;) {
+        message f = co_await h.wire->receive();
+        const std::string type = f.header.at("t");
+        if (type == "hello") h.hello = std::move(f.header);
+        if (type != "joined") continue;
+        h.slots.push_back(f.header.at("slot"));
+        if (++joined_ == size_) io_.stop();
+      }
+    } catch (const boost::system::system_error& e) {
+      throw failure(exit_code::run, fmt::format("host {} left the launch while it began: {}",
+                                                h.hello.value("host", "unknown"), e.code().message()));
+    } catch (const json::exception& e) {
+      throw failure(exit_code::run, fmt::format("host {}: its agent sent a frame with a missing or wrong member: {}",
+                                                h.hello.value("host", "unknown"), e.what()));
+    }
+  }
+
+  // Tells processes of this user on this host the port and the secret.
+  asio::awaitable<void> tell_local_agents() {
+    for (;;) {
+      co_await local_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+      pid_t pid = -1;
+      const unique_fd socket = accept_at(local_.native_handle(), pid);
+      if (socket.get() < 0) continue;
+      try {
+        put(socket.get(), {{"port", door_.port()}, {"secret", json::binary(secret_)}});
+      } catch (const failure&) { // it is gone, and asks again if it lives
+      }
+    }
+  }
+
+  asio::awaitable<void> keep_time() {
+    asio::steady_timer timer(io_);
+    for (auto waited = 0s; waited < join_limit; waited += notice_pause) {
+      timer.expires_after(notice_pause);
+      co_await timer.async_wait(asio::use_awaitable);
+      print_error(fmt::format("regatta: waiting for processes of {}: {}\n", self_.launcher, state()));
+    }
+    throw failure(exit_code::run, fmt::format("waited {} s for the processes of {}: {}{}{}", join_limit / 1s,
+                                              self_.launcher, state(), self_.advice.empty() ? "" : "; ",
+                                              self_.advice));
+  }
+
+  // Returns "2 of 4 have joined (n0: 0, 1); missing: 2, 3".
+  std::string state() const {
+    std::vector<bool> there(size_);
+    std::string joined;
+    for (const auto& h : hosts_) {
+      std::vector<std::uint32_t> slots = h->slots;
+      std::ranges::sort(slots);
+      for (const std::uint32_t s : slots)
+        if (s < size_) there[s] = true;
+      joined += fmt::format("{}{}: {}", joined.empty() ? "" : "; ", h->hello.value("host", "unknown"), ranges_of(slots));
+    }
+    std::vector<std::uint32_t> missing;
+    for (std::uint32_t s = 0; s < size_; ++s)
+      if (!there[s]) missing.push_back(s);
+    return fmt::format("{} of {} have joined{}; missing: {}", joined_, size_,
+                       joined.empty() ? "" : fmt::format(" ({})", joined), ranges_of(missing));
+  }
+
+  const launcher_environment& self_;
+  const std::uint32_t size_;
+  const blob secret_;
+  asio::io_context io_{1};
+  door door_;
+  asio::posix::stream_descriptor local_{io_};
+  std::vector<std::unique_ptr<host>> hosts_;
+  std::uint32_t joined_ = 0;
+  std::exception_ptr broken_;
+};
+
+} // namespace
+
+launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different)
+    : launcher_(self.launcher) {
+  const blob secret = meeting.secret;
+  auto hosts = gathering(meeting, self).wait();
+  for (auto& h : hosts) std::ranges::sort(h->slots);
+  std::erase_if(hosts, [](const auto& h) { return h->slots.empty(); });
+  std::ranges::sort(hosts, {}, [](const auto& h) { return h->slots.front(); });
+  std::vector<std::string> names;
+  std::vector<json> who;
+  for (auto& h : hosts) {
+    host_link& link = links_.emplace_back();
+    link.name = h->hello.at("host");
+    const auto same_name = [&](const auto& o) { return o != h && o->hello.at("host") == link.name; };
+    if (std::ranges::any_of(hosts, same_name)) link.name += fmt::format(" ({})", h->hello.at("address").get<std::string>());
+    link.socket = std::move(h->socket);
+    link.secret = secret;
+    link.slots = h->slots;
+    const json& limit = h->hello.at("limit");
+    link.cpus = {h->hello.at("cpus"), limit.is_null() ? std::numeric_limits<double>::infinity() : limit.get<double>()};
+    json& description = descriptions_.emplace_back(h->hello.at("description"));
+    description["address"] = h->hello.at("address");
+    description["name"] = link.name;
+    names.push_back(link.name);
+    who.push_back(h->hello.at("who"));
+  }
+  // The first host's agent may have reached the campaign by the loopback interface; the others used its real address.
+  if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
+  if (const std::string table = differences_of_hosts(names, who); !table.empty()) {
+    const std::string text = "the hosts run different programs:" + table;
+    if (!allow_different)
+      throw failure(exit_code::usage, text + "\ninstall the same one on all hosts, or allow the difference with "
+                                             "--allow-different-binaries");
+    warnings_.push_back(text);
+  }
+  for (std::string& warning : unequal_machines(names, descriptions_)) warnings_.push_back(std::move(warning));
+}
+
+launched_hosts::~launched_hosts() {
+  for (const host_link& link : links_) {
+    try {
+      if (link.socket.get() >= 0) send_frame(link.socket, {{"t", "leave"}});
+    } catch (const failure&) { // it is gone already
+    }
+  }
+}
+
+std::vector<host_link*> launched_hosts::links() {
+  std::vector<host_link*> all;
+  for (host_link& link : links_) all.push_back(&link);
+  return all;
+}
+
+std::vector<json> launched_hosts::ask_all(const std::vector<json>& requests) {
+  std::vector<json> answers;
+  const auto named = [](const host_link& link, const std::string& what) {
+    return fmt::format("host {}: {}", link.name, what);
+  };
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (links_[i].socket.get() < 0)
+      throw failure(exit_code::run, named(links_[i], "it has left this launch: " + links_[i].lost));
+    send_frame(links_[i].socket, requests[i]);
+  }
+  std::string wrong; // read all answers, so that none is taken for the answer to a later request
+  for (host_link& link : links_) {
+    std::optional<message> f;
+    try {
+      // Signs and answers to pings of the run before may still be under way.
+      do f = receive_frame(link.socket, answer_limit);
+      while (f && f->header.value("t", "") != "done");
+    } catch (const failure& e) {
+      throw failure(exit_code::run, named(link, e.what()));
+    }
+    if (!f) throw failure(exit_code::run, named(link, fmt::format("no answer within {} s", answer_limit / 1s)));
+    if (f->header.contains("error") && wrong.empty()) wrong = named(link, f->header.at("error"));
+    answers.push_back(std::move(f->header));
+  }
+  if (!wrong.empty()) throw failure(exit_code::usage, wrong);
+  return answers;
+}
+
+void launched_hosts::join(const std::string& file, const std::string& transport) {
+  if (std::ranges::find(joined_, std::pair(file, transport)) != joined_.end()) return;
+  const json request{{"t", "join"}, {"file", file}, {"transport", transport}};
+  try {
+    ask_all(std::vector<json>(links_.size(), request));
+  } catch (const failure& e) {
+    throw failure(exit_code::run, e.what());
+  }
+  joined_.emplace_back(file, transport);
+}
+
+const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std::string& interface) {
+  if (const auto known = addresses_.find(interface); known != addresses_.end()) return known->second;
+  std::vector<std::vector<std::string>> all;
+  if (interface == "auto") {
+    for (const json& d : descriptions_) all.push_back({d.at("address")});
+  } else {
+    const json request{{"t", "address"}, {"interface", interface}};
+    for (const json& answer : ask_all(std::vector<json>(links_.size(), request)))
+      all.push_back(answer.at("addresses").get<std::vector<std::string>>());
+  }
+  if (links_.size() > 1) check_reachability(all);
+  return addresses_[interface] = all;
+}
+
+void launched_hosts::check_reachability(const std::vector<std::vector<std::string>>& addresses) {
+  std::vector<json> listens, probes;
+  for (const auto& mine : addresses) listens.push_back({{"t", "listen"}, {"addresses", mine}});
+  const std::vector<json> listening = ask_all(listens);
+  std::vector<std::vector<std::pair<std::size_t, std::string>>> targets(links_.size()); // host and address, by host
+  for (std::size_t from = 0; from < links_.size(); ++from) {
+    json mine = json::array();
+    for (std::size_t to = 0; to < links_.size(); ++to)
+      for (std::size_t a = 0; to != from && a < addresses[to].size(); ++a) {
+        mine.push_back({addresses[to][a], listening[to].at("ports").at(a)});
+        targets[from].emplace_back(to, addresses[to][a]);
+      }
+    probes.push_back({{"t", "probe"}, {"targets", mine}});
+  }
+  const std::vector<json> probed = ask_all(probes);
+  ask_all(std::vector<json>(links_.size(), {{"t", "listen"}, {"addresses", json::array()}}));
+  std::string wrong;
+  for (std::size_t from = 0; from < links_.size(); ++from)
+    for (std::size_t i = 0; i < targets[from].size(); ++i) {
+      const std::string why = probed[from].at("failed").at(i);
+      if (why.empty()) continue;
+      const auto& [to, address] = targets[from][i];
+      wrong += fmt::format("\n  {} ({}) cannot connect to {} ({}): {}", links_[from].name,
+                           fmt::join(addresses[from], ", "), links_[to].name, address, why);
+    }
+  if (!wrong.empty())
+    throw failure(exit_code::usage, "hosts cannot reach each other by the addresses of cluster.interface; choose another "
+                                    "interface or subnet, or open the firewall between them:" +
+                                        wrong);
+}
+
+void launched_hosts::require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) {
+  std::vector<std::string> unknown;
+  for (const std::string& path : paths)
+    if (checked_.insert(path).second) unknown.push_back(path);
+  if (unknown.empty()) return;
+  const auto answers = ask_all(std::vector<json>(links_.size(), {{"t", "files"}, {"paths", unknown}, {"read", read}}));
+  std::string missing, different;
+  for (const std::string& path : unknown) {
+    const json& first = answers.front().at("sums").at(path);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const json& mine = answers[i].at("sums").at(path);
+      if (mine.is_null())
+        missing += fmt::format("\n  {} is missing on host {}", path, links_[i].name);
+      else if (!first.is_null() && mine != first)
+        different += fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path,
+                                 links_.front().name, links_[i].name, first.get<std::string>(), mine.get<std::string>());
+    }
+  }
+  if (missing.empty() && different.empty()) return;
+  for (const std::string& path : unknown) checked_.erase(path);
+  throw failure(exit_code::usage,
+                "the same files must lie at the same paths on all hosts:" + missing + different);
+}
+
+} // namespace regatta

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The campaign's side of a launch: all hosts on which the launcher has started processes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/descriptor.hpp"
+#include "control/blob.hpp"
+#include "join/environment.hpp"
+#include "launch/host_group.hpp"
+
+namespace regatta {
+
+// How the processes of a launch find the campaign.
+struct launch_meeting {
+  unique_fd port;  // listens for agents, TCP
+  unique_fd local; // listens for processes of this host that ask for port and secret; join/packets.hpp
+  blob secret;
+};
+
+class launched_hosts : public host_group {
+public:
+  // Waits until all processes of the launch have joined, at most 60 s. Throws failure (run) if some have not, and names
+  // them; failure (usage) if the hosts run different programs, with a table of who has what, unless `allow_different`.
+  // [main]
+  launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different);
+  ~launched_hosts() override; // tells the agents that the launch is over; does not wait for them
+  launched_hosts(const launched_hosts&) = delete;
+  launched_hosts& operator=(const launched_hosts&) = delete;
+
+  const std::string& launcher() const noexcept override { return launcher_; }
+  const std::vector<host_link>& hosts() const noexcept override { return links_; }
+  std::vector<host_link*> links() override;
+  void join(const std::string& file, const std::string& transport) override;
+  const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
+  void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
+
+  // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it.
+  const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+
+private:
+  // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error".
+  std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
+  void check_reachability(const std::vector<std::vector<std::string>>& addresses);
+
+  std::string launcher_;
+  std::vector<host_link> links_;
+  std::vector<nlohmann::json> descriptions_;
+  std::vector<std::string> warnings_;
+  std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
+  std::map<std::string, std::vector<std::vector<std::string>>> addresses_;
+  std::set<std::string> checked_; // paths of require_files()
+};
+
+} // namespace regatta

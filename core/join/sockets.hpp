@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TCP sockets between hosts, by which a launch meets.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/descriptor.hpp"
+#include "control/blob.hpp"
+
+namespace regatta {
+
+// Returns a socket that listens on all addresses of this host, at the first free one of the ports `port` to
+// `port + tries - 1` (0: any). Stores the port in `used`. Throws failure (run), which says who is to be asked, if none
+// is free.
+unique_fd listen_on_all(std::uint16_t port, std::uint16_t tries, std::uint16_t& used);
+
+// Resolves `host` (a name or a numeric address) and connects to the first of its addresses that answers, as process
+// `number` of the launch: the connection has proven the secret. Returns -1, and stores the reason in `why`, if there is
+// no such connection within `limit`.
+unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& secret, std::uint32_t number,
+                     std::chrono::milliseconds limit, std::string& why);
+
+// Makes the kernel end the connection if the other host does not answer for about 5 s, even while nothing is sent.
+void notice_lost_host(const unique_fd& socket);
+
+} // namespace regatta

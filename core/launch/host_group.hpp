@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/failure.hpp"
+#include "launch/host_link.hpp"
+
+namespace regatta {
+
+// The hosts on which a launcher has started processes (join/launched_hosts.hpp). Functions that ask the hosts throw
+// failure (run) if one is gone. [main]
+class host_group {
+public:
+  virtual ~host_group() = default;
+  virtual const std::string& launcher() const noexcept = 0;
+  virtual const std::vector<host_link>& hosts() const noexcept = 0;
+  virtual std::vector<host_link*> links() = 0; // for launch_plan::hosts; valid as long as this object
+
+  // Makes every launched process load the plugin `file` and call the join() of its component `transport`
+  // (regatta.launcher/1), once for each component.
+  virtual void join(const std::string& file, const std::string& transport) = 0;
+  // Returns for each host the addresses of cluster.interface there; "auto": the one by which other hosts reach it.
+  // Throws failure (usage), which names the host, if it has no such interface, or if a host cannot connect to an
+  // address of another one.
+  virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
+  // Throws failure (usage) if a host lacks one of `paths`, or has another content than the first host for one of `read`;
+  // it names file and host. Asks only once for each path.
+  virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
+
+  std::uint32_t size() const noexcept { // launched processes: each can be or start one rank at a time
+    std::size_t n = 0;
+    for (const host_link& h : hosts()) n += h.slots.size();
+    return static_cast<std::uint32_t>(n);
+  }
+};
+
+// Returns, but does not throw, the error (usage) for a run without launcher whose transport needs one. The error tells
+// the user to start "COMMAND RANKS regatta VERB": `command` is the launcher's up to the number of processes, such as
+// "mpirun -n"; `ranks` the number of processes that the run needs; `verb` the arguments of regatta, such as
+// "run FILE.toml".
+failure launcher_missing(const std::string& transport, const std::string& command, std::uint32_t ranks,
+                         const std::string& verb);
+
+} // namespace regatta
