@@ -71,7 +71,7 @@ std::optional<place> slurm_place(const variables& v) {
 bool has_pmix_server(const variables& v) {
   constexpr const char* names[] = {"PMIX_SERVER_URI",   "PMIX_SERVER_URI2",  "PMIX_SERVER_URI21", "PMIX_SERVER_URI3",
                                    "PMIX_SERVER_URI31", "PMIX_SERVER_URI4",  "PMIX_SERVER_URI41", "PMIX_SERVER_URI42",
-                                   "PMIX_SERVER_URI5",  "PMIX_SERVER_URI51", "PMIX_SERVER_URI6"};
+                                   "PMIX_SERVER_URI5",  "PMIX_SERVER_URI51", "PMIX_SERVER_URI6",  "PMIX_SERVER_URI61"};
   return std::any_of(std::begin(names), std::end(names), [&](const char* name) { return v.has(name); });
 }
 
