@@ -9,6 +9,7 @@
 #include "cli/list.hpp"
 #include "cli/machine.hpp"
 #include "cli/standard_output.hpp"
+#include "join/environment.hpp"
 #include "launch/cpus.hpp"
 #include "machine/core_independence.hpp"
 #include "machine/host.hpp"
@@ -61,6 +62,7 @@ ordered_json diagnosis(const registry& plugins, const std::vector<std::filesyste
   return {
       {"machine", describe_machine()},
       {"limits", limits()},
+      {"launcher", launcher_line(process_environment())},
       {"plugins", {{"searched", searched}, {"found", counts}, {"unusable", unusable}, {"left_out", left_out(folders)}}},
       {"devices", devices(plugins)}};
 }
@@ -103,6 +105,7 @@ void print(const ordered_json& d) {
   print("limits", {{"open files", text_of(l["open_files"])},
                    {"locked memory", bytes_text(l["locked_memory_bytes"])},
                    {"processes", text_of(l["processes"])}});
+  print("launch", {{"launcher", text_of(d["launcher"])}});
   const ordered_json& p = d["plugins"];
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, count] : p["found"].items()) rows.push_back({kind, count.dump()});

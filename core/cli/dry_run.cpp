@@ -8,6 +8,7 @@
 #include "cli/estimate.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
+#include "join/environment.hpp"
 #include "report/progress_line.hpp"
 #include "report/rounded.hpp"
 #include "report/text_table.hpp"
@@ -61,6 +62,7 @@ ordered_json document_of(const experiment& e, const campaign_estimate& all, cons
   return {
       {"schema", "regatta.estimate/1"},
       {"experiment", e.name},
+      {"launcher", launcher_line(process_environment())},
       {"machine", {{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bytes}, {"cores", machine.cores}}},
       {"cases", cases},
       {"shared", shared},
@@ -137,7 +139,9 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
     print_output(draw_markdown(table));
     break;
   }
-  case format::console: print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(e, all, machine)));
+  case format::console:
+    print_output(fmt::format("{}\n{}\nlauncher: {}\n", indented(columns, rows), closing(e, all, machine),
+                             launcher_line(process_environment())));
   }
   // As a run would end.
   if (e.cases.size() == 1) return all.cases[0].code;

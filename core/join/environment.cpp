@@ -71,7 +71,7 @@ std::optional<place> slurm_place(const variables& v) {
 bool has_pmix_server(const variables& v) {
   constexpr const char* names[] = {"PMIX_SERVER_URI",   "PMIX_SERVER_URI2",  "PMIX_SERVER_URI21", "PMIX_SERVER_URI3",
                                    "PMIX_SERVER_URI31", "PMIX_SERVER_URI4",  "PMIX_SERVER_URI41", "PMIX_SERVER_URI42",
-                                   "PMIX_SERVER_URI5",  "PMIX_SERVER_URI51", "PMIX_SERVER_URI6"};
+                                   "PMIX_SERVER_URI5",  "PMIX_SERVER_URI51", "PMIX_SERVER_URI6",  "PMIX_SERVER_URI61"};
   return std::any_of(std::begin(names), std::end(names), [&](const char* name) { return v.has(name); });
 }
 
@@ -265,10 +265,12 @@ launcher_environment meeting_of(const variables& v, const place& p) {
     if (!one_host)
       throw failure(
           exit_code::usage,
-          fmt::format("{} in the environment: {} processes of {} meet at an address that other hosts can "
-                      "reach, but REGATTA_SECRET_FILE is not set. Make a secret (openssl rand -hex 32 > FILE; "
-                      "chmod 600 FILE), place it on every host, and set REGATTA_SECRET_FILE=FILE",
-                      v.said({where.c_str()}), p.at.size, p.launcher));
+          fmt::format(
+              "{} in the environment: {} processes of {} meet at an address that other hosts can "
+              "reach, but REGATTA_SECRET_FILE is not set. Make a secret (openssl rand -hex 32 > FILE; "
+              "chmod 600 FILE), place it on every host (in pods, mount a Secret), and set REGATTA_SECRET_FILE=FILE. {}",
+              v.said({p.at.rank_name, p.at.size_name, where.c_str()}), p.at.size, p.launcher,
+              v.or_unset({p.at.rank_name, p.at.size_name})));
     launch.host.clear();
     launch.port = 0;
     return launch;
@@ -327,6 +329,15 @@ std::string description_of(const launcher_environment& launch) {
                                                                : "on this host";
   return fmt::format("{}, process {}{}{}, meets {}", one_line(launch.launcher), launch.rank, size, slots,
                      one_line(where));
+}
+
+std::string launcher_line(const environment& get) {
+  try {
+    const auto launch = find_launcher(get);
+    return launch ? description_of(*launch) : "none";
+  } catch (const failure& e) {
+    return std::string("refused: ") + e.what();
+  }
 }
 
 } // namespace regatta

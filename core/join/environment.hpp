@@ -61,4 +61,7 @@ std::optional<launcher_environment> find_launcher(const environment& variables);
 // Returns one line such as "mpirun, process 0 of 4, meets by PMIx".
 std::string description_of(const launcher_environment& launch);
 
+// Returns description_of() the launch that find_launcher() finds, "none", or "refused: " and the reason.
+std::string launcher_line(const environment& variables);
+
 } // namespace regatta

@@ -32,8 +32,8 @@ public:
 
 private:
   std::uint32_t rank_ = 0, size_ = 0;
-  std::uint32_t broadcasts_ = 0;
-  std::string space_; // PMIx's name of the job
+  [[maybe_unused]] std::uint32_t broadcasts_ = 0; // each has a key of its own
+  std::string space_;                             // PMIx's name of the job
 };
 
 } // namespace regatta

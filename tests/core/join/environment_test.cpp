@@ -210,8 +210,9 @@ TEST_CASE("REGATTA_COORDINATOR tells every launcher's processes where to meet") 
 }
 
 TEST_CASE("an address that other hosts can reach needs a secret; on one host the kernel vouches for the user") {
-  for (const settings& s : {own, torchrun, kubernetes, kubeflow})
-    check_refusal(without(s, "REGATTA_SECRET_FILE"), {"REGATTA_SECRET_FILE", "openssl rand -hex 32"});
+  for (const auto& [s, size] : {std::pair(own, "REGATTA_RANKS=4"), std::pair(torchrun, "WORLD_SIZE=4"),
+                                std::pair(kubernetes, "REGATTA_RANKS=4"), std::pair(kubeflow, "PET_NNODES=4")})
+    check_refusal(without(s, "REGATTA_SECRET_FILE"), {size, "REGATTA_SECRET_FILE", "openssl rand -hex 32"});
   const settings local = without(torchrun, "REGATTA_SECRET_FILE");
   for (const settings& s : {local + settings{{"MASTER_ADDR", "127.0.0.1"}},
                             local + settings{{"MASTER_ADDR", "localhost"}}, local + settings{{"LOCAL_WORLD_SIZE", "4"}},
