@@ -45,12 +45,13 @@ placed_layout place_case(const registry& plugins, const case_config& c, std::uin
   } else {
     places = place_ranks(slots, out.layout, c.cluster.place, static_cast<std::uint32_t>(c.cluster.server_hosts));
   }
-  if (!places)
-    throw failure(exit_code::skipped,
-                  fmt::format("needs {} ranks{}, and {} has started {} processes on {} host{}", size,
-                              c.cluster.server_hosts ? fmt::format(" with servers on {} of the hosts", c.cluster.server_hosts)
-                                                     : "",
-                              hosts->launcher(), hosts->size(), slots.size(), slots.size() == 1 ? "" : "s"));
+  if (!places) {
+    out.lacking = fmt::format(
+        "needs {} ranks{}, and {} has started {} processes on {} host{}", size,
+        c.cluster.server_hosts ? fmt::format(" with servers on {} of the hosts", c.cluster.server_hosts) : "",
+        hosts->launcher(), hosts->size(), slots.size(), slots.size() == 1 ? "" : "s");
+    return out;
+  }
   if (slots.size() > 1) set_hosts(out.layout, *places);
   out.places = std::move(*places);
   return out;

@@ -137,6 +137,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   const host_group* const hosts = answers.hosts;
   placed_layout placed = place_case(answers.plugins(), c, facts.servers, hosts);
+  if (!placed.lacking.empty()) throw failure(exit_code::skipped, placed.lacking);
   run.job.layout = std::move(placed.layout);
   std::vector<std::vector<std::string>> addresses; // by host of the launcher, or of this host alone
   wrong.attempt([&] {

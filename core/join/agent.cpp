@@ -51,6 +51,7 @@ public:
         certain(rank, e.what());
         ended(rank, "could not be started", false);
       }
+      finished();
     }
     spawn(serve());
     spawn(keep_time());
@@ -102,6 +103,8 @@ private:
       host_.end(f.header.at("dead"), f.header.at("why"));
     else if (type == "kill")
       host_.kill(f.header.at("rank"));
+    else if (type == "over")
+      io_.stop();
     else if (type == "ping")
       wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
   }
@@ -151,8 +154,8 @@ private:
   void ended(std::uint32_t rank, const std::string& how, bool well) override {
     tell_with_sign(rank, {{"t", "ended"}, {"rank", rank}, {"how", how}, {"well", well}});
     running_.erase(rank);
-    if (running_.empty()) wire_->send({{"t", "done"}}, {}, [this] { io_.stop(); });
   }
+  void finished() override { wire_->send({{"t", "done"}}); }
   void log(std::uint32_t rank, int level, const std::string& text) override {
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
   }
@@ -211,7 +214,7 @@ private:
         answer["error"] = e.what();
       }
       send_frame(setup_.coordinator, answer);
-    } else if (type != "send" && type != "end" && type != "kill" && type != "ping") { // late frames of a run that is over
+    } else {
       send_frame(setup_.coordinator, requests_.answer(f.header));
     }
     return true;

@@ -230,9 +230,7 @@ std::vector<json> launched_hosts::ask_all(const std::vector<json>& requests) {
   for (host_link& link : links_) {
     std::optional<message> f;
     try {
-      // Signs and answers to pings of the run before may still be under way.
-      do f = receive_frame(link.socket, answer_limit);
-      while (f && f->header.value("t", "") != "done");
+      f = receive_frame(link.socket, answer_limit);
     } catch (const failure& e) {
       throw failure(exit_code::run, named(link, e.what()));
     }

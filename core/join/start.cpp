@@ -192,6 +192,7 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
     const digest d = read_secret(self->secret_file);
     secret.assign(d.begin(), d.end());
   }
+  run_on({}); // the launcher may have bound this process to CPUs; the campaign assigns them to ranks anew
   // All forks come before PMIx, which has threads; so the children are told through pipes what only PMIx knows.
   std::uint16_t port = self->port;
   child campaign;
@@ -207,7 +208,6 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
       const auto told = get(campaign.channel.get());
       if (!told) std::_Exit(static_cast<int>(exit_code::run)); // process 0 has said why
       self->size = told->at("size");
-      run_on({}); // the launcher may have bound process 0 to CPUs; the campaign assigns them anew
       return std::make_unique<launched_hosts>(std::move(here), *self, allow_different);
     }
   }
@@ -229,20 +229,21 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
       break;
     }
 
-  // Never destroyed: mpirun ends the job if a process exits after its PMIx connection has ended, but others have not.
-  pmix_exchange* pmix = nullptr;
+  // mpirun ends the job if a process exits without ending its PMIx connection.
+  std::unique_ptr<pmix_exchange> pmix;
   if (self->meets == launcher_environment::meeting::pmix) {
-    pmix = new pmix_exchange;
+    pmix = std::make_unique<pmix_exchange>();
     self->size = pmix->size();
   }
   if (campaign.pid > 0) put(campaign.channel.get(), {{"size", self->size}});
-  const auto where = find_whereabouts(*self, port, secret, pmix);
+  const auto where = find_whereabouts(*self, port, secret, pmix.get());
   if (agent.pid > 0) tell(agent.channel.get(), where);
 
   const bool in_order = serve_as(slot, *self, handlers);
   int code = in_order ? 0 : static_cast<int>(exit_code::run);
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);
   if (agent.pid > 0) exit_code_of(agent.pid);
+  pmix.reset();
   std::exit(code); // runs exit handlers of plugins
 }
 

@@ -65,7 +65,7 @@ launch_result coordinator::run() {
   if (plan_.ranks.empty()) return result_;
   divide_ranks();
   spawn(heed_signals());
-  running_ = members_.size();
+  unfinished_hosts_ = hosts_.size();
   for (member& m : members_) m.running = true;
   for (const auto& host : hosts_) host->start();
   spawn(keep_time());
@@ -105,14 +105,16 @@ void coordinator::ended(std::uint32_t rank, const std::string& how, bool well) {
   member& m = members_.at(rank);
   if (!m.running) return;
   m.running = m.open = false;
-  --running_;
   stalls_.leave(rank);
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
     fail(m, how + " before its result", run_failed);
   }
-  if (running_ == 0) io_.stop();
+}
+
+void coordinator::finished() {
+  if (--unfinished_hosts_ == 0) io_.stop();
 }
 
 void coordinator::received(std::uint32_t rank, message&& f) {

@@ -73,6 +73,7 @@ private:
   void certain(std::uint32_t rank, const std::string& what) override;
   void warned(std::uint32_t rank, const std::string& what) override;
   void ended(std::uint32_t rank, const std::string& how, bool well) override;
+  void finished() override;
   void log(std::uint32_t rank, int level, const std::string& text) override;
 
   // Adds a rank's part to an all-gather, and answers all its members once it is complete.
@@ -118,7 +119,7 @@ private:
   asio::posix::stream_descriptor interrupted_{io_};
   std::vector<std::unique_ptr<rank_host>> hosts_;
   std::vector<member> members_;
-  std::size_t connected_ = 0, running_ = 0;
+  std::size_t connected_ = 0, unfinished_hosts_ = 0;
   all_gather all_gather_;
   stall_detector stalls_;
   bool describing_ = false; // describe_standstill() has begun

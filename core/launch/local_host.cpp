@@ -123,6 +123,7 @@ asio::awaitable<void> local_host::watch(member& m) {
   if (const std::string why = end.killed ? oom_.verdict() : ""; !why.empty()) end.how += ": " + why;
   m.running = false;
   events_.ended(m.rank, end.how, end.well);
+  if (++ended_ == plan_.ranks.size()) events_.finished();
 }
 
 asio::awaitable<void> local_host::serve(member& m) {

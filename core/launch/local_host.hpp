@@ -98,7 +98,7 @@ private:
   const oom_watch oom_;
   door door_;
   std::map<std::uint32_t, std::unique_ptr<member>> members_;
-  std::size_t connected_ = 0;
+  std::size_t connected_ = 0, ended_ = 0;
   bool ending_ = false; // end() was called
 };
 

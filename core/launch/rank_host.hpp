@@ -37,6 +37,7 @@ public:
   virtual void certain(std::uint32_t rank, const std::string& what) = 0; // `what` ended the rank
   virtual void warned(std::uint32_t rank, const std::string& what) = 0;  // `what` came after the rank's result
   virtual void ended(std::uint32_t rank, const std::string& how, bool well) = 0; // its process; `well`: exit code 0
+  virtual void finished() = 0; // all ranks of the host have ended; no event comes after it
   virtual void log(std::uint32_t rank, int level, const std::string& text) = 0;
 };
 

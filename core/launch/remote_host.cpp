@@ -151,6 +151,7 @@ bool remote_host::handle(message&& f) {
   }
   if (type == "done") {
     done_ = true;
+    wire_->send({{"t", "over"}}, {}, [this] { events_.finished(); });
     return false;
   }
   const std::uint32_t rank = f.header.at("rank");
@@ -196,6 +197,7 @@ void remote_host::lose(const std::string& why) {
   events_.certain(ranks.front(), fmt::format("host {} ({} {}): {}", link_.name, ranks.size() == 1 ? "rank" : "ranks",
                                              fmt::join(ranks, ", "), why));
   for (const std::uint32_t rank : ranks) events_.ended(rank, "lost with its host", false);
+  events_.finished();
 }
 
 } // namespace regatta

@@ -8,10 +8,11 @@
 //                   end     the run has ended because of rank "dead", for the reason "why"
 //                   kill    kill rank "rank"
 //                   ping    answer with pong and the same "at"
+//                   over    answers done: the last frame of the run
 //   from the agent  started, connected, frame, disconnected, certain, warned, ended, log: as host_events, for "rank"
 //                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
 //                   pong    "clock": the time there, rg::steady_ns()
-//                   done    all ranks have ended: the last frame of the run
+//                   done    all ranks have ended: the last frame of the run to the coordinator
 #pragma once
 
 #include <functional>
