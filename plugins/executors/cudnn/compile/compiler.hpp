@@ -53,10 +53,12 @@ value* sequence_input(compiler& c, const node& n, std::size_t i);
 // weights.
 class compiler : public executors::graph_compiler {
 public:
-  // Requires that p.computes and p.batch are set, and that p is otherwise empty. `graph` and p must outlive this
-  // object.
+  // Reads nodes and tensors. Requires that p.computes and p.batch are set, and that p is otherwise empty. `graph` and p
+  // must outlive this object. Throws rg::error: RG_E_CONFIG if a node or a tensor is inconsistent, RG_E_UNSUPPORTED for
+  // an attribute that the executor does not know.
   compiler(const rg_graph& graph, program& p);
-  // Compiles all nodes; called once. Throws as compile() in program.hpp.
+  // Compiles all nodes; called once. Throws rg::error: RG_E_UNSUPPORTED for an op that this executor lacks, RG_E_CONFIG
+  // if the graph is inconsistent.
   void run();
 
   // Each of these returns weight i of n, and throws rg::error, RG_E_CONFIG, if n has too few weights or it is of
