@@ -101,9 +101,9 @@ public:
   link_state& link(std::uint32_t rank) const noexcept {
     return reinterpret_cast<link_state*>(memory_.base() + bytes_before_links)[rank];
   }
-  // Returns one end of a ring on which the owner sends to `rank`: of a lane, or of notifications if `lane` is the number
-  // of lanes. `End` is ring_producer in the owner's process, and ring_consumer in that of `rank`. Each
-  // call returns an end that stands at the start of the ring, so call it once per end.
+  // Returns one end of a ring on which the owner sends to `rank`: of a lane, or of notifications if `lane` is the
+  // number of lanes. `End` is ring_producer in the owner's process, and ring_consumer in that of `rank`. Each call
+  // returns an end that stands at the start of the ring, so call it once per end.
   template <class End> End ring(std::uint32_t rank, std::uint32_t lane) const noexcept {
     std::byte* at = memory_.base() + bytes_before_rings() +
                     (std::uint64_t{rank} * (lanes_ + 1) + lane) * (sizeof(ring_state) + ring_bytes_);
