@@ -191,7 +191,7 @@ public:
   std::uint64_t worker_update_ns() const { return updates_->ns(false); }
   std::uint64_t server_update_ns() const { return updates_->ns(true); }
   // [loop] Replaces the content of `out` by the device's begin and end marks of each update as worker since the last
-  // call (weight_updates::collect_spans()).
+  // call, at most the first 600. `out` is empty without a device or if the device has no timing marks.
   void collect_update_spans(std::vector<device::span>& out) { updates_->collect_spans(out); }
   // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
   // tables.
