@@ -66,8 +66,9 @@ public:
   void wake() { transport_.wake(); }
   // Averages the model's state tensors over the workers. Collective on the control channel. Waits for a device.
   void average_states() { model_memory_->average_states(control, cluster.workers); }
-  // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
-  // inspection.hpp. Call it while nothing is pending; waits for a device.
+  // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included: a guard
+  // around a region has changed, or the padding behind a tensor is not zero. `when` begins the text: "after warm-up".
+  // Call it while nothing is pending; waits for a device.
   void require_no_damage(const std::string& when);
   // Returns the recorder of this rank's trace; null: the run has none.
   trace_recorder* trace() { return trace_.get(); }

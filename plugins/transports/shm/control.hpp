@@ -22,8 +22,7 @@ namespace shm {
 // the owner's heap. Around each chunk that it reads or writes there, the peer sets and clears `accessing`; between
 // setting it and the access it checks that `closed` is not `cancelled`. The owner sets `closed` to `cancelled` and then
 // waits until `accessing` is clear or the peer is dead. All accesses are sequentially consistent, so one of the two
-// sees the other's store (Dekker, as in wake.hpp), and after the wait the peer does not access the owner's heap any
-// more.
+// sees the other's store (Dekker's algorithm), and after the wait the peer does not access the owner's heap any more.
 struct link_state {
   struct alignas(cache_line) owner_line {
     std::atomic<std::uint32_t> closed; // a value of `closing`

@@ -280,8 +280,9 @@ public:
               std::uint32_t wire = 0) const {
     return host_->offers && host_->offers(host_->context, kind, reduces(kind) ? reduction : 0, type, wire);
   }
-  // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up
-  // where they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
+  // The transport's collectives over a group, which all members must begin in the same order. These four are in place
+  // and add up where they reduce. reduce_scatter() and all_gather() cut the buffer into chunks by part_of(), one for
+  // each member in the order of ranks. collective() does any other (abi/operations.h: rg_op_collective).
   operation all_reduce(const group& g, rg_buffer buffer, std::uint32_t wire = 0) {
     return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .wire = wire, .source = buffer, .target = buffer});
   }

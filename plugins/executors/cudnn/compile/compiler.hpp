@@ -63,7 +63,8 @@ public:
 
   // Each of these returns weight i of n, and throws rg::error, RG_E_CONFIG, if n has too few weights or it is of
   // another shape or kind. tensor(): of exactly this shape and kind. gemm_weight(): dense, and read by a GEMM or
-  // convolution as weight::gemm_operand(), for which a copy is kept if precision or layout differ.
+  // convolution at weight::gemm_operand(): the weight itself, or a copy that the program keeps if the model's precision
+  // or layout is not that of the weight.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
   weight* gemm_weight(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
