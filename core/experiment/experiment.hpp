@@ -158,7 +158,7 @@ struct experiment {
   // An object for each table of [report], with the members that the file gives it; keys of nested tables are joined
   // ("cluster.workers").
   nlohmann::json reports = nlohmann::json::array();
-  nlohmann::json claims = nlohmann::json::array(); // of [[claim]]: config/claims.hpp
+  nlohmann::json claims = nlohmann::json::array(); // an object for each [[claim]]; members: claims_read
 };
 
 } // namespace regatta

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything that one rank holds during a run: plugins, transport connected to the peers, model, strategy host. [main]
-// except where noted. The functions throw failure: a plugin's own (registry/plugin_host.hpp), or run if the case ends
-// while a collective call on the control channel waits.
+// except where noted. The functions throw failure: by the status of a plugin's function, with its text (RG_E_CONFIG
+// usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run), or run if the case ends while a collective call on
+// the control channel waits.
 #pragma once
 
 #include "control/client.hpp"

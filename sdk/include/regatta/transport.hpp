@@ -4,7 +4,7 @@
 //
 //   class carrier {
 //   public:
-//     struct parameters { ... };                              // optional, see plugin.hpp
+//     struct parameters { ... };                              // optional, with `fields`: rg::fields()
 //     carrier(const rg_host* host, const parameters& p);      // [main]
 //     rg_transport_caps caps();                               // [main] struct_size need not be set
 //     rg_blob listen(const rg_world& world);                  // [main] the bytes are valid until connect returns
