@@ -16,8 +16,9 @@ struct reproduction {
 };
 
 // [any] Compares two results (schema regatta.result/1): each claim of `theirs` with its verdicts, then every figure of
-// every case as compare() does. A claim that `ours` does not have counts as undecided. `width`: columns of the
-// terminal; 0: any. Throws nlohmann::json::exception if a document is no result.
+// every case, `theirs` as A and `ours` as B, with the ratio B / A and its verdict. A claim that `ours` does not have
+// counts as undecided. `width`: columns of the terminal; 0: any. Throws nlohmann::json::exception if a document is no
+// result.
 reproduction compare_with(const nlohmann::json& theirs, const nlohmann::json& ours, std::size_t width);
 
 } // namespace regatta

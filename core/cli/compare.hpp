@@ -8,7 +8,7 @@ namespace regatta {
 
 struct compare_options {
   std::vector<std::string> results; // files, or folders with a result.json
-  std::vector<std::string> gates;   // as parse_gate() takes them
+  std::vector<std::string> gates;   // "samples_per_second -3%": fails if B is more than 3 % below A
   std::vector<std::string> across;  // parts of the fingerprint that may differ (comparable_parts())
   std::string format = "console";
 };

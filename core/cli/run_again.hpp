@@ -29,8 +29,8 @@ public:
   // far as they exist.
   std::vector<std::string> plugin_path() const;
   // Returns the experiment of the cases, with the options --set. Throws failure: plugin if a plugin is missing, with
-  // its name, version and binary; usage if an option sets a key in which the cases differ; else as load_experiment()
-  // does.
+  // its name, version and binary; usage, with one error a line, if an option sets a key in which the cases differ, a
+  // key or value is invalid, or a data file is missing.
   experiment load(const std::vector<std::string>& set, const registry& plugins) const;
   // Returns texts on what is not as it was: binaries of plugins and of this program. `now` is the context of the new
   // run. Throws failure (usage) if data have other contents, with their path: the cases would do other work.

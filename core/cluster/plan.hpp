@@ -26,7 +26,8 @@ std::vector<std::uint32_t> peers_of(const rg_strategy& strategy, const rg_value*
 
 // Returns the strategy's plan for this layout and optimizer (momentum, clipping), with defaults filled in: at least one
 // lane, a period of at least 1. `id` names the strategy in errors. Throws failure: (plugin) if the plan contradicts
-// itself, else as check() does for plan()'s status.
+// itself, or by the status of the strategy's plan(): RG_E_CONFIG usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin,
+// others run.
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
                 const optimizer_config& config, plugin_host& host, const std::string& id);
 

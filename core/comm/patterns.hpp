@@ -15,8 +15,9 @@
 
 namespace regatta::comm {
 
-// Returns the strategy. Its parameters, in this order: op, algorithm (strings, as in comm::operation) and counts
-// (integers, as in comm::plan).
+// Returns the strategy. Its parameters, in this order: op (a string: allreduce, reducescatter, allgather, alltoall,
+// broadcast, send or push_pull), algorithm (a string: one of algorithms_of(op), or empty if there is only one), and
+// counts (integers: the sizes of the messages in fp32 elements, at least one).
 const rg_strategy& pattern_strategy();
 
 // Returns the number of a step that does the operation on counts[size]; `iteration` makes it unique.

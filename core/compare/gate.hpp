@@ -23,9 +23,10 @@ struct gate_result {
   bool failed = false;
 };
 
-// Checks a gate in every compared case. It fails only where the interval of the ratio lies beyond the bound as a whole;
-// where the interval contains the bound, or covers less than 95 % because of few repeats, the text says that it is
-// undecided. A gate that no case has the figure of fails: it checks nothing.
+// Returns a result for every compared case that has the figure. A gate fails in a case only if the interval of the
+// ratio B / A lies beyond the bound as a whole. If the interval contains the bound, or covers less than 95 % because of
+// few repeats, the text says that it is undecided, and `failed` is false. If no case has the figure, the gate checks
+// nothing and fails: the only result says so.
 std::vector<gate_result> check_gate(const gate& g, const comparison& c);
 
 } // namespace regatta

@@ -18,8 +18,8 @@ std::vector<std::string> history_figures();
 
 // [any] Returns, for each case that the results have, the figure `path` of each result in the order of their dates,
 // with its interval and a bar from 0 to the largest value; as tables, or as JSON of schema regatta.history/1 or CSV
-// with one row for each case of each result. Requires that `path` is one of history_figures(); `width` as in
-// render_comparison().
+// with one row for each case of each result. Requires that `path` is one of history_figures(), and a format other than
+// latex. `width`: columns of the terminal, for format::console; 0: unlimited.
 std::string render_history(std::vector<compared_result> results, const std::string& path, format f, std::size_t width);
 
 } // namespace regatta

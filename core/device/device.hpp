@@ -3,7 +3,7 @@
 // A device as its executor offers it (regatta/ext/device.h), and the engine's use of its streams. Stream `computing`
 // executes the work of strategies and the optimizer in the order of enqueueing, so this work needs no fences. Copies
 // from and to the host have streams of their own. Only fences order work of different streams: callers enqueue them
-// with wait_for() and wait_for_stream(), as staging.cpp does, and need not make the host wait.
+// with wait_for() and wait_for_stream(), and need not make the host wait.
 #pragma once
 
 #include "memory/processor.hpp"
@@ -22,18 +22,19 @@
 namespace regatta {
 
 // [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does. A
-// call that fails throws failure by the status of the executor's function (check() in plugin_host.hpp: mostly run);
-// errors of enqueued work appear in a later call. sensors() and freeing memory do not throw.
+// call that fails throws failure by the status of the executor's function: RG_E_CONFIG usage, RG_E_UNSUPPORTED skipped,
+// RG_E_PLUGIN plugin, others run, such as for a lack of memory. Errors of enqueued work appear in a later call.
+// sensors() and freeing memory do not throw.
 class device final : public processor {
 public:
   // `watching` computes nothing: it waits for fences of other streams in order to notify the host. `streams` is the
   // number of streams.
   enum stream : std::uint32_t { computing, to_host, from_host, watching, streams };
 
-  // [main] Opens device `index` (counted from 0, as device_of() in rank/model.hpp) by the executor's `functions`, which
-  // are copied; the executor must stay loaded. `name` begins the text of errors. `wake` is called on a thread of the
-  // executor when work for which notify() was called has completed; it must not block or call the device. Throws
-  // failure: skipped if there is no such device, plugin if a function is missing.
+  // [main] Opens device `index` (counted from 0) by the executor's `functions`, which are copied; the executor must
+  // stay loaded. `name` begins the text of errors. `wake` is called on a thread of the executor when work for which
+  // notify() was called has completed; it must not block or call the device. Throws failure: skipped if there is no
+  // such device, plugin if a function is missing.
   device(const rg_device& functions, std::string name, std::int32_t index, const plugin_host::log_function& log,
          std::function<void()> wake);
   // [main] Waits for all streams and frees all memory, also that of allocate() and allocate_shared(). No host_memory or
@@ -48,14 +49,19 @@ public:
   const char* kind() const noexcept { return functions_.kind; }
   std::int32_t index() const noexcept { return index_; }
 
-  // These implement processor (memory/processor.hpp) on stream `computing`: the device owns the memory, run() and
-  // copy() only enqueue, and run() returns true.
+  // allocate() returns zeroed device memory, allocate_shared() zeroed pinned host memory that the device accesses; both
+  // are aligned to at least 64 bytes and owned by the device until its destruction. run() and copy() enqueue work in
+  // stream `computing`, whose memory must stay until the stream has executed it; run() always returns true, and ignores
+  // an index outside of the target. The ranges of copy() must not overlap. export_memory() returns a new file
+  // descriptor of memory from allocate(), which the caller closes, and the offset of `address` in it; fd = -1: there is
+  // none.
   void* allocate(std::uint64_t bytes) override;
   void* allocate_shared(std::uint64_t bytes) override;
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
   rg::exported_memory export_memory(void* address, std::uint64_t bytes) override;
-  // Enqueues a matrix product on stream `computing`. Throws failure (plugin) if the device has none.
+  // Enqueues c = alpha * op(a) * op(b) + beta * c, of at least one element, on stream `computing`; the three are
+  // addresses of the device, and `what` is read during the call. Throws failure (plugin) if the device has none.
   void gemm(const rg_gemm& what, const void* a, const void* b, void* c);
   // Makes the device current for this thread and returns the handle of the stream, by which others enqueue work. Throws
   // failure (plugin) if the device gives none.
@@ -71,8 +77,8 @@ public:
   };
   using host_memory = std::unique_ptr<void, free_memory>;
   host_memory allocate_host(std::uint64_t bytes);
-  // Device memory as of allocate(), zeroed before later work of any stream, but owned by the caller, who must free it
-  // by the rules of host_memory.
+  // Device memory, zeroed before later work of any stream, aligned to at least 64 bytes; never null. The owner must
+  // free it by the rules of host_memory above.
   using own_memory = std::unique_ptr<void, free_memory>;
   own_memory allocate_own(std::uint64_t bytes);
 

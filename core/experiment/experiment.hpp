@@ -159,9 +159,10 @@ struct experiment {
   std::vector<case_config> cases;       // at least one; the first swept key varies slowest
   std::vector<std::string> swept;       // swept keys: "train.batch"
   std::vector<std::string> notices;     // "FILE:LINE:COL: notice: KEY has no effect ..."
-  // The tables of [report], as parse_reports() returns them.
+  // An object for each table of [report], with the members that the file gives it; keys of nested tables are joined
+  // ("cluster.workers").
   nlohmann::json reports = nlohmann::json::array();
-  nlohmann::json claims = nlohmann::json::array(); // of [[claim]]: config/claims.hpp
+  nlohmann::json claims = nlohmann::json::array(); // an object for each [[claim]]; members: claims_read
 };
 
 } // namespace regatta

@@ -17,7 +17,8 @@ public:
   using map = std::map<std::string, std::string>;
 
   source_positions() = default; // no file: before() changes nothing
-  // `file` is the file's name in messages; `written` (may be null) and `swept` come from written_in().
+  // `file` is the file's name in messages. `written` has the keys and sections that the file and --set give (null:
+  // none), `swept` the keys with a sweep; for a key in both, `swept` counts.
   source_positions(std::string file, std::shared_ptr<const map> written, map swept)
       : file_(std::move(file)), written_(std::move(written)), swept_(std::move(swept)) {}
 
@@ -29,7 +30,7 @@ public:
   // [any] Returns the failure's text; through before() if its exit code is usage.
   std::string reason_of(const failure& f) const;
   // [any] Returns "f.toml:4:8: notice: KEY TEXT"; "notice: --set KEY TEXT" for a key from an option; "f.toml: notice:
-  // KEY TEXT" if the key is not given.
+  // KEY TEXT" if the key is not given. Requires a file.
   std::string notice(const std::string& key, const std::string& text) const;
   // [any] Returns true if the file or the command line gives this key, with or without a sweep, or if the file has
   // this section.

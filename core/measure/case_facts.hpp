@@ -36,7 +36,9 @@ struct case_facts {
   std::uint64_t servers = 0;      // servers that run: 0 if the strategy has none
   bool synchronous = true;        // RG_PLAN_SYNCHRONOUS
   std::uint64_t global_batch = 0; // samples of all workers in one step
-  std::string data; // SHA-256 of the data sets for training and evaluation, as in the context; empty: none
+  // SHA-256 sums (hex) of the data sets for training and evaluation and of the vocabulary, as far as the case reads
+  // them; of large files, of evenly spread parts. Empty: none.
+  std::string data;
   std::vector<std::string> warnings;
   bool lossy = false; // RG_PLAN_LOSSY
 };

@@ -21,7 +21,7 @@ void update(const coefficients& c, float* w, const float* g, std::size_t n) noex
 
 // Updates `count` rows of n weights, and their state, by the rule of `c`. Each row's state follows its weights in
 // memory: a at rows[i] + n, b at rows[i] + 2 n, as far as the rule has them; c.a and c.b are ignored. g [count, n] are
-// the gradients. With Adam, all rows must have the same t (rule.hpp).
+// the gradients. With Adam, all rows must have been updated equally often.
 void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n, std::size_t count) noexcept;
 
 } // namespace regatta::optimizer_kernels

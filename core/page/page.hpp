@@ -15,8 +15,8 @@
 
 namespace regatta::page {
 
-// Returns the trace of a run of a case, by its index in "results"; empty if there is none. Throws failure if it cannot
-// be read.
+// Returns the trace of a run of a case, by its index in "results"; empty if there is none. If it cannot be read, throws
+// failure, whose text the page then shows in place of the trace.
 using trace_source = std::function<std::vector<rank_trace>(std::size_t of_case)>;
 
 // A document to show: schema regatta.result/1 or regatta.comm/1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sections of a page, in the order in which a person asks. Each is a function of the result that appends its parts
-// and figures.
+// The sections of a page, in the order in which a person asks. Each function appends the headings, texts, tables and
+// figures of its section to `w`.
 #pragma once
 
 #include <string>
@@ -20,19 +20,23 @@ void write_trust(writer& w, const result_view& r);
 void write_claims(writer& w, const result_view& r);
 // How fast, and how well it scaled.
 void write_speed(writer& w, const result_view& r);
-// Why it is not faster: causes of lost efficiency; write_bounds().
+// Why it is not faster: the causes of lost efficiency. Calls write_bounds() for the end of the section.
 void write_losses(writer& w, const result_view& r);
-// Bytes, processor time and memory, and a table of times beside what the machine would allow.
+// The costs of a step by case (bytes, CPU time, peak memory), and a table of measured times and bytes, each beside the
+// least that the machine would allow.
 void write_bounds(writer& w, const result_view& r);
 // The steps by rank and over the run.
 void write_steps(writer& w, const result_view& r);
-// One step of all ranks as a timeline, and its critical path. `traces`: as in source.
+// One step of all ranks as a timeline, and its critical path. traces(i) returns the traces of all ranks of case i, or
+// an empty list if it has none. If it throws failure, the section shows the text of that. An empty `traces` means that
+// no case has a trace; the section then says how to record one.
 void write_timeline(writer& w, const result_view& r, const trace_source& traces);
 // Loss and metric over steps, time and bytes.
 void write_learning(writer& w, const result_view& r);
-// How to run it again. `toml`: the resolved experiment as text; empty: unknown.
+// How to run it again: command, hosts, plugins and data. `context` is the member "context" of the document, `toml` the
+// resolved TOML of its first case; an empty `toml` is left out.
 void write_again(writer& w, const nlohmann::json& context, const std::string& toml);
-// Results of `regatta comm` (schema regatta.comm/1).
+// Time and bandwidth by size. `document` is a result of `regatta comm` (schema regatta.comm/1).
 void write_comm(writer& w, const nlohmann::json& document);
 
 } // namespace regatta::page

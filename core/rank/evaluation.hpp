@@ -27,8 +27,9 @@ public:
   // the workers. Returns whether the metric reached measure.target. Throws failure (run) if the case ends.
   static bool attend(session& s);
 
-  // [main] Opens the data. Requires wanted(s). Throws failure: usage if the model has no evaluate(), else as
-  // make_evaluation_source() does. The session must outlive this object.
+  // [main] Opens the data. Requires wanted(s). Throws failure: usage if the model has no evaluate(), or the
+  // configuration or the model's inputs do not fit the data; plugin if an input of the model is invalid; run if a file
+  // is damaged or has no sample. The session must outlive this object.
   explicit evaluation(session& s);
   // [compute] Collective on the control channel: call it on all workers, when all weights have arrived and no sum of
   // counts is pending (batches::finish_sum). Calls `prepare` with every batch before the model sees it, for example to

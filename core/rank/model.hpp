@@ -25,8 +25,9 @@ namespace regatta {
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
                               const char* kernel_choices, bool row_major);
 
-// Returns the executors that are asked in turn to compile a graph on train.device, as registry::described() does: those
-// of train.executor in its order, or else all for the device, Regatta's own first, then by id. Throws failure:
+// Returns the executors that are asked in turn to compile a graph on train.device: those of train.executor in its
+// order, or else all for the device, Regatta's own first, then by id. Loads no file, so their functions may be null:
+// plugins.find() of the id returns them. The pointers are valid as long as `plugins`. Throws failure:
 // (skipped) if there is none for cpu or cuda, (usage) if there is none for another kind of device, or if train.executor
 // names one that does not exist or is for another device.
 std::vector<const component*> executors_for(const registry& plugins, const train_config& train);

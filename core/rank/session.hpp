@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything that one rank holds during a run: plugins, transport connected to the peers, model, strategy host. [main]
-// except where noted. The functions throw failure: a plugin's own (registry/plugin_host.hpp), or run if the case ends
-// while a collective call on the control channel waits.
+// except where noted. The functions throw failure: by the status of a plugin's function, with its text (RG_E_CONFIG
+// usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run), or run if the case ends while a collective call on
+// the control channel waits.
 #pragma once
 
 #include "control/client.hpp"
@@ -66,8 +67,9 @@ public:
   void wake() { transport_.wake(); }
   // Averages the model's state tensors over the workers. Collective on the control channel. Waits for a device.
   void average_states() { model_memory_->average_states(control, cluster.workers); }
-  // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
-  // inspection.hpp. Call it while nothing is pending; waits for a device.
+  // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included: a guard
+  // around a region has changed, or the padding behind a tensor is not zero. `when` begins the text: "after warm-up".
+  // Call it while nothing is pending; waits for a device.
   void require_no_damage(const std::string& when);
   // Returns the recorder of this rank's trace; null: the run has none.
   trace_recorder* trace() { return trace_.get(); }

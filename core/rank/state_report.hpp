@@ -31,8 +31,8 @@ public:
   void end_watch();
 
   // [loop] Runs one round of the strategy, and publishes on the status page that it ran and whether it made progress.
-  // Waits at most 250 ms, so that the page stays up to date. Throws failure as strategy_host::poll() does, and
-  // peer_failure after a round if the case is aborted.
+  // Waits at most 250 ms, so that the page stays up to date. Throws failure if the strategy, its transport or an
+  // operation fails, and peer_failure after a round if the case is aborted.
   void poll(strategy_host& strategy, std::uint64_t spin_ns);
 
   // [any] Wakes the strategy and waits at most 150 ms for its answer. Returns {"lines": a text for each item, "waits":

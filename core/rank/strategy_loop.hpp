@@ -42,7 +42,8 @@ public:
   // run_until() before [loop] functions; the last call of a step completes the last bucket.
   void gradients_ready(std::uint64_t end, rg_fence fence);
   // Calls acquire(), then runs rounds of the strategy until `done`, called on this thread before each round, returns
-  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and session::poll() do.
+  // true. This thread then holds the strategy, also after an exception. Throws what acquire() throws, and failure if
+  // the strategy, its transport or an operation fails, or the case is aborted.
   void run_until(const std::function<bool()>& done);
   // Returns the CPU time of the second thread since its start, in nanoseconds; 0 if it is not available.
   std::uint64_t thread_cpu_ns() const;

@@ -26,8 +26,8 @@ loaded_plugin load_plugin(const std::filesystem::path& file);
 
 // Does the same, then unloads the file, which runs the plugin's static destructors. Requires a process that may crash,
 // such as a child of run_in_child(). Calls `stage` before each phase with a phrase such as "was being loaded", the
-// `doing` of stage_function (registry/run_in_child.hpp). Returns the description as plugin_from_json()
-// (registry/description.hpp) reads it. Throws as load_plugin() does.
+// `doing` of stage_function (registry/run_in_child.hpp). Returns the description without functions and without the
+// file's path, for plugin_from_json(). Throws failure (plugin) with one line that does not name the file.
 nlohmann::json try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
 
 // Checks and copies a description: ABI version, sizes, parameter tables, required functions. The copy still points to

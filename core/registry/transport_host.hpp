@@ -18,8 +18,9 @@ namespace regatta {
 
 class transport_host : public plugin_host {
 public:
-  // `plugins` must outlive this object, and find() must load. `more` resolves extensions other than "regatta.nest/1";
-  // it may be empty.
+  // `plugins` must outlive this object. Its find() must load the file of the component that it returns (a registry of
+  // registry::loading(), or of tried files), because a transport that opens another one calls that one's functions.
+  // `more` returns extensions other than "regatta.nest/1", or null for an id that it does not have; it may be empty.
   explicit transport_host(const registry& plugins, log_function log = {}, extension_function more = {});
 
   // Returns the files of the transports that a transport has opened through this host so far. [main]
@@ -43,9 +44,11 @@ struct transport_summary {
   std::vector<std::string> files;      // plugin files that it needs: its own, and those of nested transports
 };
 
-// Creates an instance, reads its properties and destroys it. Calls `stage` before each piece of plugin code. Requires
-// that plugins.find() loads, in a process that may crash. Throws failure with the plugin's text, or (plugin) if the
-// properties are invalid. [main]
+// Creates an instance with these parameters (others have their defaults), reads its properties and destroys it. Calls
+// `stage` before each piece of plugin code. Requires that plugins.find() loads the file of the component that it
+// returns; call it in a process that may crash, such as a child of run_in_child(). Throws failure: usage if a parameter
+// is wrong; plugin if there is no such transport, its file cannot be loaded or its properties are invalid; if a call of
+// the plugin fails, with the plugin's text and the exit code of its status. [main]
 transport_summary summarise_transport(const registry& plugins, const std::string& id,
                                       const std::map<std::string, nlohmann::json>& parameters,
                                       const stage_function& stage);

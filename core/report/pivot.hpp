@@ -21,7 +21,8 @@ struct pivot_table {
 
 // Returns the tables of all [report] of the result: of each a table for every combination of the swept values that its
 // rows, columns and cells do not show. A swept key that has one value in every row, column or place of the list counts
-// as shown. A table without any case has a title and a note only. `result` as of render().
+// as shown. A table without any case has a title and a note only. Requires a valid document of schema regatta.result/1:
+// others throw nlohmann::json::exception.
 std::vector<pivot_table> pivot_tables(const nlohmann::json& result);
 
 } // namespace regatta

@@ -24,9 +24,10 @@ struct render_options {
   std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline: CSV as render_csv(repeat_rows()), JSON as with_report(). LaTeX has
-// the table of all cases and those of [report], each with a caption, for the package booktabs. Bytes that are not UTF-8
-// are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
+// Returns the whole document, ending in a newline. CSV is render_csv(repeat_rows()). JSON is `result`, where each entry
+// has a member "report", an array of {"path", "value", "unit", "scope"}, if a [report] names figures. LaTeX has the
+// table of all cases and those of [report], each with a caption, for the package booktabs. Bytes that are not UTF-8 are
+// replaced. Requires a valid result: other documents throw nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.

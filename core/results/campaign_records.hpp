@@ -54,7 +54,8 @@ public:
     nlohmann::json failure;                           // the record of a failure since its last run; null: none
     std::set<std::uint64_t> released;                 // repeats whose figures were freed
     std::int64_t length = 1; // with measure.precision: its runs have so many times the configured steps
-    std::string ended;       // why measure.precision gives it no more repeats, as in its record; empty: it may
+    // Why measure.precision gives it no more repeats: "precise", "budget" or "limit" (of repeats); empty: it may.
+    std::string ended;
   };
   // Valid as long as this object.
   const case_state& of_case(std::size_t index) const { return cases_.at(index); }

@@ -17,17 +17,22 @@ namespace regatta {
 // from the first timed one; the steps of losses from the first warm-up step. `m` has the target of the metric.
 nlohmann::json run_entry(const run_figures& run, const measure_config& m);
 
-// Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and arrays of the listed losses'
-// steps, values and times as in run_figures. Null if there is no loss.
+// Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and for the listed losses arrays of
+// their steps (counted from the first warm-up step), values, and times: when the last worker ended the step, in seconds
+// from that worker's begin of the timed region, without evaluations; null for a warm-up step. Returns null if there is
+// no loss.
 nlohmann::json loss_entry(const run_figures& run);
 
 // Returns an array of {"step": completed steps, "value", "seconds", "training_seconds"}, one per evaluation; empty if
-// there was none. "seconds" is as in run_figures::metric_seconds: null if the last of these steps is a warm-up step;
-// "training_seconds" as in run_figures::metric_training_seconds.
+// there was none. "seconds" is the time from the begin of the timed region to the end of the last of these steps,
+// without evaluations; null if that is a warm-up step or no step was completed. "training_seconds" begins with the
+// first warm-up step instead, and is never null.
 nlohmann::json metric_curve(const run_figures& run);
 
-// Return an array with an element for each rank: the largest memory_peak_bytes of the runs (null: unknown), and
-// over_runs() of the GPU's figures (null: no GPU; if no rank has one, null instead of the array). Require a run.
+// Return an array with an element for each rank. memory_entry(): the peak of host memory in bytes, the largest of the
+// runs (null: unknown). gpu_entry(): an object of the GPU's figures: of peak memory and temperature the largest of the
+// runs, of other numbers the median, and the first run's names (null: no GPU; if no rank has one, null instead of the
+// array). Require a run.
 nlohmann::json memory_entry(const std::vector<const run_figures*>& runs);
 nlohmann::json gpu_entry(const std::vector<const run_figures*>& runs);
 
@@ -39,7 +44,8 @@ nlohmann::json figure_entry(const std::vector<double>& values);
 // repeat). Requires ratios above 0.
 nlohmann::json ratio_entry(const std::vector<double>& ratios);
 
-// Returns run_figures::evaluation_seconds; std::nullopt if nothing was evaluated.
+// Returns the time of all evaluations, those of the warm-up included, of the worker that took longest, in seconds;
+// std::nullopt if there is no metric after the last step.
 std::optional<double> evaluation_seconds(const run_figures& run);
 
 // Returns the number, or null for std::nullopt.

@@ -87,18 +87,20 @@ struct run_figures {
   bool loss_finite = true;
   std::string weights_hash;               // of worker 0's final weights; empty: not hashed
   std::optional<bool> replicas_identical; // final weights of all workers; std::nullopt if a worker did not hash them
-  std::optional<bool> weights_moved;      // on any rank; std::nullopt if no update had to change them (see rank_record)
-  std::uint64_t given_bytes = 0;          // by the strategy to the transport, on all ranks
-  bool must_agree = false;                // the strategy promises that the replicas are the same
-  std::string metric;                     // name of the evaluation's metric; empty: none
-  std::optional<double> metric_value;     // after the last step
+  // On any rank; std::nullopt if no update had to change them, because every gradient or learning rate was 0.
+  std::optional<bool> weights_moved;
+  std::uint64_t given_bytes = 0;                              // by the strategy to the transport, on all ranks
+  bool must_agree = false;                                    // the strategy promises that the replicas are the same
+  std::string metric;                                         // name of the evaluation's metric; empty: none
+  std::optional<double> metric_value;                         // after the last step
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
   std::vector<std::optional<double>> metric_seconds; // of each of metric_curve, when it was computed: as loss_seconds
   // The same from the begin of the first step on: the warm-up steps, and the timed region. Without evaluations.
   std::vector<double> metric_training_seconds;
   double evaluation_seconds = 0;     // of all evaluations, those of the warm-up included: the longest of all workers
   std::uint64_t skipped_records = 0; // of the dataset, by all workers
-  std::string kernels, layout;       // of worker 0, as in rank_record
+  std::string kernels;               // of worker 0: one line "name: kernel" each
+  std::string layout;                // of worker 0's weights in memory, as its model names it
   // The largest of all ranks (std::nullopt: unknown): the share of the host's CPU time that the hypervisor gave to
   // others, and the share of the region in which the thread that holds the strategy was ready to run but had no CPU.
   std::optional<double> steal, run_queue;

@@ -9,8 +9,9 @@
 // parameters, rg_authenticate, rg_world. It therefore cannot move.
 // Threads: wake() is [any], also before create() and after destroy(), but no call of it may be in progress when
 // destroy() begins; everything else is [main], except where noted.
-// Errors: all functions throw failure with the transport's own text, as check() in registry/plugin_host.hpp does; the
-// text begins with "transport ID".
+// Errors: all functions throw failure with the transport's own text, which begins with "transport ID". Its exit code is
+// by the status: RG_E_CONFIG usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run; RG_E_PEER and
+// RG_E_CANCELLED throw peer_failure.
 #pragma once
 
 #include "experiment/experiment.hpp"

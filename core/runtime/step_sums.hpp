@@ -20,7 +20,7 @@ public:
   static constexpr std::uint32_t lane = 0; // the most urgent one; the lanes of the strategy come after it
 
   // [main] Allocates memory for sums of up to `most` numbers. `t` and `regions` must outlive this object. Throws
-  // failure as region_table::allocate() does.
+  // failure (run) if there is not enough memory or the transport cannot use it.
   step_sums(transfers& t, region_table& regions, const rg_cluster& c, std::uint64_t most);
 
   // Begins to send `mine` to all other workers and to receive theirs. Throws failure (plugin) if it has more than

@@ -48,14 +48,15 @@ struct strategy_host_setup {
   std::string strategy_id;
   transport_instance transport;
   rg_cluster cluster;              // as this rank sees it
-  std::uint32_t lanes;             // of the plan
+  std::uint32_t lanes;             // of the plan: for the strategy, without the one for step_sums
   std::vector<rg_tensor> tensors;  // of the model; dense ones form the arena, ROWS ones the sparse tables
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
   bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
   std::uint64_t seed; // for the strategy
-  std::uint64_t step_numbers =
-      0;               // most numbers of a step_sums sum; 0: the model takes no sums, and no lane is for them
+  // The most numbers of one sum over workers within a step (step_sums). Above 0, the transport has a lane for these
+  // sums before those of the strategy. 0: the model takes no such sums, and there is no such lane.
+  std::uint64_t step_numbers = 0;
   double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
   // ghosts: buffers have a size but no bytes. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
   // does on a device.
@@ -134,7 +135,9 @@ public:
   // more before the result is computed: a strategy may report a failure outside of begin() and poll().
   void require_success() const;
   // [loop] Passes the strategy's state for a checkpoint to the functions of `s`, or from them: rg_strategy.save and
-  // load. Does nothing for a strategy without them. Throws failure with the plugin's text.
+  // load. `step` is the number of completed steps. Call save() between steps, while no message is under way; load() at
+  // most once, after start() and before the first begin(), with weights and optimizer state in place. Does nothing for
+  // a strategy without these functions. Throws failure with the plugin's text.
   void save(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->save, step, s); }
   void load(std::uint64_t step, const rg_state& s) { move_state(setup_.strategy->load, step, s); }
   // [loop] Says that a rank is gone (rg_strategy.left). Does nothing for a strategy without this function. Throws
@@ -188,7 +191,7 @@ public:
   std::uint64_t worker_update_ns() const { return updates_->ns(false); }
   std::uint64_t server_update_ns() const { return updates_->ns(true); }
   // [loop] Replaces the content of `out` by the device's begin and end marks of each update as worker since the last
-  // call (weight_updates::collect_spans()).
+  // call, at most the first 600. `out` is empty without a device or if the device has no timing marks.
   void collect_update_spans(std::vector<device::span>& out) { updates_->collect_spans(out); }
   // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
   // tables.

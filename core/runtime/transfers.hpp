@@ -63,9 +63,9 @@ public:
   void collective(const rg_op_collective& what, collective_function function, const rg_buffer* source,
                   const rg_buffer* target);
 
-  // Moves bytes and appends completions to `out`, those with an error included. While there is nothing to do it waits
-  // as rg_transport.poll does. Throws failure, also (plugin) for a completion that belongs to no pending operation: it
-  // came twice, or its cookie was never issued.
+  // Moves bytes and appends completions to `out`, those with an error included. If no operation has completed, it waits
+  // for up to `timeout_ns`, and spins for the first `spin_ns` of it. Throws failure, also (plugin) for a completion
+  // that belongs to no pending operation: it came twice, or its cookie was never issued.
   void poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out);
   // Throws the failure of the first operation that ended with an error; does nothing if there is none. Call it after
   // the strategy has read its completions without failing itself, so that an error that the strategy ignores is not

@@ -22,18 +22,22 @@ bool is_server(std::uint32_t role);
 
 class weight_updates {
 public:
-  // Arguments and failures as of optimizer's constructor. `d` is null if `unit` is the host, else the same object as
-  // `unit`. Both must outlive this object.
+  // `workers` is the number of workers of the run, for lr_scaling. `slices` cover the arena: ascending, without gaps.
+  // `unit` computes the updates; `d` is null if `unit` is the host, else the same object as `unit`. Both must outlive
+  // this object. Throws failure (usage) for an unsupported configuration.
   weight_updates(const optimizer_config& config, std::uint32_t workers, const std::vector<optimizer_slice>& slices,
                  processor& unit, device* d);
 
   optimizer& role(bool as_server) { return as_server ? *server_ : *worker_; }
   bool deferred() const { return worker_->deferred(); } // equal in both roles
-  // As optimizer::apply(): updates elements [first, first + gradient.size()); if deferred(), only computes the
-  // gradient's norm, and the gradient must not change until commit().
+  // Updates elements [first, first + gradient.size()) of the arena with the learning rate of `step`. If deferred(),
+  // only computes the gradient's norm; the gradient must then not change until commit(), and `step` is ignored. On a
+  // device it only enqueues, and the gradient must not change before the device has executed it. Throws failure
+  // (plugin) and changes nothing if the role does not own all elements (optimizer::own()).
   void apply(bool as_server, std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
-  // As optimizer::commit(): executes the role's deferred updates, or drops them if `total`, the norm over all ranks, is
-  // not finite. Requires deferred().
+  // Executes the role's deferred updates with the learning rate of `step`, gradients scaled so that their norm is at
+  // most optimizer.clip_norm; drops the updates if `total`, the norm over all ranks, is not finite. Requires
+  // deferred().
   void commit(bool as_server, const arithmetic::norm& total, std::uint64_t step);
 
   // Calls f() and adds its wall time to ns(as_server); apply() and commit() add nothing themselves. Of work on a device
@@ -51,7 +55,8 @@ public:
   // Replaces the content of `out` by the device's begin and end marks of each apply() and commit() as worker since the
   // last call, at most the first 600; empty without timing marks. The next spans reuse the old memory of `out`.
   void collect_spans(std::vector<device::span>& out);
-  std::uint64_t state_bytes() const { return worker_->state_bytes() + server_->state_bytes(); } // no sparse tables
+  // Returns the bytes of the optimizer state of both roles, without that of sparse tables.
+  std::uint64_t state_bytes() const { return worker_->state_bytes() + server_->state_bytes(); }
 
 private:
   template <class F> void mark(bool as_server, F&& f); // calls f(); as worker, keeps its span on the device

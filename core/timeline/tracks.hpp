@@ -13,14 +13,15 @@ namespace regatta {
 
 struct trace_track {
   std::string name;
-  event_origin origin; // of its events; the executor's track 0 is on that of the compute thread
-  std::uint32_t number = 0;
+  event_origin origin;      // of its events; the executor's track 0 is on that of the compute thread
+  std::uint32_t number = 0; // trace_event::track of its events; of messages the lane
   // In an order in which a span comes before those that it contains. Counters are left out.
   std::vector<const trace_event*> events;
 };
 
 // Returns the tracks of a rank in the order in which Perfetto shows them: by origin, then by number (messages: by lane,
-// peer and direction). The events must outlive them.
+// peer and direction). Spans that overlap without nesting are on several tracks with the same name, origin and number.
+// The events must outlive the tracks.
 std::vector<trace_track> tracks_of(const rank_trace& r);
 
 // Whether an event belongs to the compute thread, as spans of the executor's track 0 do.

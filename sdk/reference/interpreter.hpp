@@ -25,7 +25,8 @@ struct batch {
   double label_weight = 0;
 };
 
-// Returns whether dropout keeps an element of a sample, see regatta/layers.hpp. `element` is its canonical index.
+// Returns whether dropout with probability p keeps an element of a sample, the sample-th of the batch, in this step.
+// `element` is its canonical index, `layer` the attribute of that name of the op.
 bool keeps(const batch& b, std::size_t sample, std::size_t element, double p, std::uint32_t layer);
 
 class interpreter {

@@ -16,6 +16,7 @@ namespace regatta::conformance {
 // theirs.
 struct op_case {
   std::string name; // "3x7x7 to 17 channels, kernel 3": for messages
+  // Adds the whole graph, with inputs and loss, to an empty network.
   std::function<void(rg::network& net)> build;
   std::vector<std::uint64_t> batches = {1, 5}; // the graph is tested with each of these numbers of samples
 };
@@ -26,8 +27,9 @@ struct op_suite {
   std::vector<op_case> cases;
 };
 
-// Returns logits of random numbers around `mean`, so large that exp() of one overflows in fp64 or is 0: a softmax that
-// does not subtract the largest logit is not finite then.
+// Returns logits of random numbers around `mean`: a dense layer of x with random weights and the bias `mean`. With a
+// mean of 1000 exp() of a logit overflows in fp64, and with -1000 it is 0, so the result of a softmax that does not
+// subtract the largest logit is not finite.
 inline rg::value large_logits(rg::value x, double mean, std::int64_t classes) {
   rg::network& net = x.net();
   const auto weight = net.weight("large.weight", {classes, x.dims().back()}, {.init = RG_INIT_NORMAL, .b = 0.4});
@@ -39,7 +41,7 @@ std::vector<op_suite> layer_suites();    // regatta/layers.hpp
 std::vector<op_suite> sequence_suites(); // regatta/layers_sequence.hpp
 std::vector<op_suite> sparse_suites();   // regatta/layers_sparse.hpp
 
-// Returns the suites of all ops. An op that the graphs of other suites use, such as "dense", comes before them.
+// Returns the suites of all ops: layer_suites(), sequence_suites() and sparse_suites(), in this order.
 std::vector<op_suite> op_suites();
 
 } // namespace regatta::conformance

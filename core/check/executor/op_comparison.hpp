@@ -25,18 +25,19 @@ compilation try_compile(const subject& s, const rg_graph& graph, std::uint64_t b
 compilation try_compile(const component& executor, const std::map<std::string, nlohmann::json>& parameters,
                         const rg_graph& graph, std::uint64_t batch);
 
-// Computes one step with the executor s.tested and with the reference, from the same weights and samples. The reference
-// computes `graph`; the executor compiles `same`, a copy of the network in other structs (graph_changes.hpp). Throws
-// failed if the loss, a gradient or a state differs, or if a call fails; skipped if the executor does not compile it.
-// [main]
+// Computes one step with the executor s.tested and with the reference, from the same random weights and samples. The
+// reference computes `graph`; the executor compiles `same`, a copy of the network in other structs (graph_changes.hpp).
+// Throws failed if a call fails, if the loss L differs by more than 1e-3 * (0.01 + |L|), or a gradient or state by more
+// than 1e-3 of its L2 norm; the norm of a gradient counts as at least 0.01 of the largest one. Throws skipped if the
+// executor does not compile it. [main]
 void compare_with_reference(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch);
 inline void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
   compare_with_reference(s, graph, graph, batch);
 }
 
 // Compares the initial values that init() of the compiled graph writes with rg::initial_values(), for each tensor but
-// sparse tables. Throws failed if an element differs by more than the last bits of a C library's log and cos; skipped
-// if the executor does not compile the graph. [main]
+// sparse tables. Throws failed if an element e differs by more than 1e-5 * (|e| + 0.001), room for the last bits of C
+// libraries' log and cos; skipped if the executor does not compile the graph. [main]
 void compare_initial_values(const subject& s, const rg_graph& graph, std::uint64_t batch);
 
 // Compares describe() of the compiled graph with the graph: number of tensors; kind, decay, lr_scale, compressible and

@@ -134,8 +134,8 @@ public:
   // Calls bind(), and prepares and returns the first `batch` samples of the global batch.
   samples start();
   // Runs a step on `part`, of a global batch of `global` samples, with RG_BATCH_* `flags`. Returns the plugin's status
-  // and writes `result`. Throws failed if the step writes outside weights or gradients, or calls need() or ready() for
-  // a tensor that does not exist.
+  // and writes `result`. Throws failed if the step writes outside weights or gradients, or calls need(), ready() or
+  // done() for a tensor that does not exist; no function of `hooks` is called for that one.
   rg_status try_step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks,
                      rg_step_result& result);
   // As try_step(), and throws failed for a status that is an error. Returns the result.

@@ -19,14 +19,15 @@ namespace regatta::page {
 struct dot {
   double value = 0;
   std::optional<std::pair<double, double>> interval;
-  std::string tip, attributes; // as of chart_point
+  std::string tip;        // of the marker
+  std::string attributes; // markup of the marker: data-case="0"
 };
 
 // A step of a waterfall from one value to the next. With `to` > `from` it is a gain, drawn thin and below the bars that
 // it goes back over; else a loss.
 struct bar {
   double from = 0, to = 0;
-  std::size_t colour = 0; // as of a series
+  std::size_t colour = 0; // index of a series (colour_class())
   std::string tip;
 };
 

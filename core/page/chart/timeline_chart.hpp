@@ -16,7 +16,7 @@ inline constexpr double broad_figure_width = 980; // a figure that has the width
 
 struct time_span {
   double begin = 0, end = 0; // in seconds
-  std::size_t colour = 0;    // as of a series
+  std::size_t colour = 0;    // index of a series (colour_class())
   std::string name;          // stands in the span where it is wide enough
   std::string tip;
 };

@@ -36,7 +36,7 @@ struct compiled_graph {
   rg_model_info describe() const;
   // For each of `tables`, in order, collects the rows that the batch reads and sets an element of `out`, which needs
   // tables.size() of them. Their pointers are valid until the next call. Requires sparse_table::prepare() of each.
-  // Throws as sparse_table::collect().
+  // Throws rg::error, RG_E_OPERATION, for an id outside of a table.
   void rows(const rg_batch& b, std::span<rg_rows> out) const;
   // Returns the first loss's metric; `sums` has metric_sums elements.
   double metric(std::span<const double> sums) const;

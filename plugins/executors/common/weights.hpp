@@ -14,7 +14,8 @@
 namespace executors {
 
 // Writes the initial values of rows of a sparse table, one row after the other, to `out`, which must have room for
-// them. Throws rg::error: RG_E_PLUGIN if the tensor is no sparse table, else as rg::initial_values().
+// them; they depend on `seed`, the table and the row's number alone. Throws rg::error: RG_E_PLUGIN if the tensor is no
+// sparse table, RG_E_CONFIG for an unknown rg_tensor.init.
 inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
                        std::span<float> out) {
   if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to initialise");

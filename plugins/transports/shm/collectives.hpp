@@ -23,8 +23,9 @@
 //  - The counters of a slot contain the number of their operation. A stale counter counts as zero, so counters need no
 //    reset.
 //  - Before a member touches other members' buffers it sets `working` and then reads `broken`. A member that ends the
-//    group (because a member is lost or cancelled) sets `broken` and then waits until no live member is `working`:
-//    from then on no other member touches its buffers (Dekker, as in wake.hpp). A broken group stays broken.
+//    group (because a member is lost or cancelled) sets `broken` and then waits until no live member is `working`: from
+//    then on no other member touches its buffers (Dekker's algorithm: each side stores before it loads). A broken group
+//    stays broken.
 //  - The last member to arrive, and the member that finishes the last unit, wake the sleeping members.
 #pragma once
 
@@ -43,7 +44,9 @@ struct request {
   std::uint64_t count,
       element;        // of the buffer with all chunks: elements, and bytes of one element (4 if they are summed)
   std::uint64_t root; // broadcast: index of the root among the members
-  const std::uint64_t* counts; // elements of each chunk, valid until the completion; null: as rg::chunk_of()
+  // Elements of each chunk, valid until the completion. Null: chunks that differ by at most 16 elements and begin at
+  // multiples of 16 (rg::chunk_of()).
+  const std::uint64_t* counts;
   std::uint64_t cookie;
 
   std::uint64_t bytes() const noexcept { return count * element; }

@@ -22,8 +22,7 @@ namespace shm {
 // the owner's heap. Around each chunk that it reads or writes there, the peer sets and clears `accessing`; between
 // setting it and the access it checks that `closed` is not `cancelled`. The owner sets `closed` to `cancelled` and then
 // waits until `accessing` is clear or the peer is dead. All accesses are sequentially consistent, so one of the two
-// sees the other's store (Dekker, as in wake.hpp), and after the wait the peer does not access the owner's heap any
-// more.
+// sees the other's store (Dekker's algorithm), and after the wait the peer does not access the owner's heap any more.
 struct link_state {
   struct alignas(cache_line) owner_line {
     std::atomic<std::uint32_t> closed; // a value of `closing`
@@ -101,9 +100,9 @@ public:
   link_state& link(std::uint32_t rank) const noexcept {
     return reinterpret_cast<link_state*>(memory_.base() + bytes_before_links)[rank];
   }
-  // Returns one end of the ring on which the owner sends to `rank`; `lane` is the number of lanes for that of
-  // notifications: ring_producer in the owner's process, ring_consumer
-  // in that of `rank`. Each call returns an end that stands at the start of the ring, so call it once per end.
+  // Returns one end of a ring on which the owner sends to `rank`: of a lane, or of notifications if `lane` is the
+  // number of lanes. `End` is ring_producer in the owner's process, and ring_consumer in that of `rank`. Each call
+  // returns an end that stands at the start of the ring, so call it once per end.
   template <class End> End ring(std::uint32_t rank, std::uint32_t lane) const noexcept {
     std::byte* at = memory_.base() + bytes_before_rings() +
                     (std::uint64_t{rank} * (lanes_ + 1) + lane) * (sizeof(ring_state) + ring_bytes_);

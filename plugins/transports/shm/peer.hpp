@@ -169,8 +169,8 @@ private:
   bool push_sends(lane& l);
   // Writes the records of one send, or the rest of them. Returns false if the ring has no room now.
   bool write_records(lane& l, outgoing& op);
-  // As ring_producer::reserve(), after a look at the consumer's tail; if null, the peer wakes this rank once it has
-  // made room.
+  // Reads the consumer's tail, and returns a record of the lane's ring with room for `payload` bytes, for publish();
+  // null if there is no room: the peer then wakes this rank once it has made room.
   record* reserve(lane& l, std::uint64_t payload) noexcept;
   // Reads the consumer's tail, and the outcomes of sends from records that may now be overwritten.
   static void look_for_room(lane& l) noexcept;
@@ -195,7 +195,8 @@ private:
   std::uint64_t take_direct(lane& l, incoming& op, record* r);
   // Copies or adds the message's next bytes to the receive's buffer.
   void take(incoming& op, const std::byte* from, std::uint64_t bytes) noexcept;
-  // As ring_consumer::pop(); also wakes the peer if it must be woken.
+  // Passes the record r, which must not be read afterwards, and wakes the peer if it waits for room. `payload` is r's
+  // size in bytes. If `sender_waits`, stores `status` in the record and wakes the peer for it.
   void pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept;
   // Completes the lane's first receive.
   void end_receive(lane& l, rg_status status);

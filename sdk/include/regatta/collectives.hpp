@@ -16,9 +16,9 @@ struct chunk {
   std::uint64_t end() const noexcept { return first + count; }
 };
 
-// Returns chunk `index`, from 0, of a buffer of `count` elements in `members` chunks. `counts`: as in rg_op_collective;
-// null: chunks that differ by at most 16 elements and begin at multiples of 16, a cache line of fp32, from the buffer's
-// begin. If there are more chunks than cache lines, some are empty, chunk 0 among them.
+// Returns chunk `index`, from 0, of a buffer of `count` elements in `members` chunks. `counts`: the elements of each
+// chunk, [members]; null: chunks that differ by at most 16 elements and begin at multiples of 16, a cache line of fp32,
+// from the buffer's begin. If there are more chunks than cache lines, some are empty, chunk 0 among them.
 inline chunk chunk_of(std::uint64_t count, const std::uint64_t* counts, std::uint64_t index,
                       std::uint64_t members) noexcept {
   if (!counts) {

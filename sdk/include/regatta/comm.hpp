@@ -280,8 +280,9 @@ public:
               std::uint32_t wire = 0) const {
     return host_->offers && host_->offers(host_->context, kind, reduces(kind) ? reduction : 0, type, wire);
   }
-  // The transport's collectives over a group (abi/operations.h: rg_op_collective). These four are in place, add up
-  // where they reduce, and cut the buffer into chunks as part_of() does; collective() does any other.
+  // The transport's collectives over a group, which all members must begin in the same order. These four are in place
+  // and add up where they reduce. reduce_scatter() and all_gather() cut the buffer into chunks by part_of(), one for
+  // each member in the order of ranks. collective() does any other (abi/operations.h: rg_op_collective).
   operation all_reduce(const group& g, rg_buffer buffer, std::uint32_t wire = 0) {
     return collective(RG_OP_ALL_REDUCE, g, {.reduction = RG_SUM, .wire = wire, .source = buffer, .target = buffer});
   }
@@ -493,8 +494,11 @@ public:
     return submit(op);
   }
 
-  // Operations on rows of sparse table t that this rank holds in role `as`; all buffers are in host memory. `numbers`:
-  // n row numbers (RG_I64), each once; values are RG_F32 [n, row]. abi/operations.h defines them at RG_OP_ROWS_READ.
+  // Operations on rows of sparse table t that this rank holds in role `as` (own_rows()); all buffers are in host
+  // memory. `numbers`: n row numbers (RG_I64), each once; values are RG_F32 [n, row]. A row is initialised by the model
+  // when it is first needed.
+  //
+  // rows_read() copies the rows' weights to `target`.
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
     return rows_read(t, numbers, target, as, 0);
   }
@@ -511,7 +515,8 @@ public:
     op.gradients = gradients;
     return submit(op);
   }
-  // Updates all rows that have pending gradients. The second form first adds `gradients`.
+  // Updates all rows that have pending gradients, and clears the gradients. The second form first adds `gradients`. If
+  // updates are deferred, the gradients only take part in the norm, and none may be added until the commit.
   operation rows_apply(std::uint32_t t, std::uint64_t step, role as) { return rows_apply(t, {}, {}, step, as); }
   operation rows_apply(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, std::uint64_t step, role as) {
     auto op = make<rg_op_rows_apply>(RG_OP_ROWS_APPLY, as, t);
@@ -549,8 +554,10 @@ public:
 
   // Returns the optimizer's momentum coefficient, for a strategy with RG_PLAN_MOMENTUM.
   double momentum() const { return host_->momentum; }
-  // Allows the model to read the weights from element `first` on, in end_step or later; 0: all of them. abi/strategy.h
-  // explains it at rg_strategy_host.weights_from.
+  // Allows the model to read the weights from element `first` of the arena on; 0: all of them. A first call before
+  // end_step ends lets the next step begin before all weights have arrived (with the arena's count before any has): the
+  // forward pass reads weights from the arena's end to its beginning. In further calls `first` only falls, and the next
+  // backward pass waits for 0. Without a call all weights must be there when end_step ends.
   void weights_from(std::uint64_t first) { host_->weights_from(host_->context, first); }
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
   // each value occurred on all ranks; record_sum(): the sum of the amounts per step, as a mean over the ranks that

@@ -3,7 +3,7 @@
 // rg::compressor<C>: a synchronous strategy from a class that compresses one tensor's gradient.
 //
 //   struct mine {
-//     struct parameters { double ratio = 0.01; };                       // optional, with `fields`: as in a strategy
+//     struct parameters { double ratio = 0.01; };                       // optional, with `fields`
 //     static constexpr auto fields = rg::fields(rg::field("ratio", &parameters::ratio, "elements sent").range(0, 1));
 //     static constexpr auto promise = rg::compression::contraction;
 //     explicit mine(const parameters&);                                 // without parameters: a default constructor

@@ -176,7 +176,8 @@ private:
     co_await decode(layout, d, b.gradients);
   }
 
-  // As ring_all_reduce() of regatta/algorithms.hpp, with messages in place of elements.
+  // All-reduce of compressed chunks, one for each worker: n - 1 steps in which a message goes to the right neighbour,
+  // which adds its own in compressed form, then n - 1 steps that pass the sums on, and at the end decompresses them.
   task<> sum_around_ring(bucket b) {
     bucket_layout& layout = layouts_[b.index];
     const rg_buffer all = worker_memory_[b.lane].messages;

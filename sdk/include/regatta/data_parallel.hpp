@@ -14,7 +14,7 @@
 //   parameters, fields, plan    with more parameters, or other promises than RG_PLAN_SYNCHRONOUS
 //   exchange(b), or update(b)   update() also applies the gradients, so that a strategy may do more than to apply a sum
 //   sum_norms(total)            if a worker does not apply the gradients of all elements
-//   begin_step, end_step, ...   as in regatta/strategy.hpp; they call the base's begin_step and end_step
+//   begin_step, end_step, ...   activities of a strategy; they must call the base's begin_step and end_step
 // Buckets take turns on lanes. A lane carries one bucket at a time, so that sends and receives match in order, and the
 // latency of one lane overlaps with the bytes of another.
 #pragma once

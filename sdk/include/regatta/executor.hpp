@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ layer for executors. An executor compiles a graph into a model: an instance of a class as in
-// regatta/model.hpp, except that its constructor may have any parameters. compile() reports errors by throwing
-// rg::error, with the status and text that abi/model.h defines at rg_executor.compile, and must not return null.
+// regatta/model.hpp, except that its constructor may have any parameters. compile() must not return null. It throws
+// rg::error: RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op, where the text says which, for
+// an op in the words "no op NAME"; RG_E_CONFIG if the graph is wrong.
 //
 //   struct interpreter {
 //     using model = interpreted;

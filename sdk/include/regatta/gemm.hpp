@@ -2,6 +2,10 @@
 //
 // Matrix products in host memory, for functions of comm::run() and for models: plain loops on one thread, in blocks
 // that fit a first-level cache. comm::gemm() is the same as an operation of a strategy.
+//
+// A product (rg_gemm) is c = alpha * op(a) * op(b) + beta * c, where op(a) is m x k, op(b) is k x n and c is m x n.
+// Matrices are row-major; a_row, b_row and c_row are the elements from one stored row to the next. With the flag
+// RG_GEMM_A the matrix a is stored transposed, as k x m, with RG_GEMM_B b as n x k.
 #pragma once
 
 #include <regatta/abi/operations.h>
@@ -52,8 +56,8 @@ inline bool fits(const rg_gemm& what, std::uint64_t a, std::uint64_t b, std::uin
          detail::holds(c, what.m, what.n, what.c_row);
 }
 
-// [any] Return the bytes that a product reads and writes, and its floating-point operations: its cost under a virtual
-// clock (rg_op_run).
+// [any] Return the bytes that a product reads and writes (c is also read unless beta is 0), and its floating-point
+// operations: its cost under a virtual clock (rg_op_run).
 inline std::uint64_t bytes_of(const rg_gemm& what) {
   return size_of(what.a_type) * what.m * what.k + size_of(what.b_type) * what.k * what.n +
          size_of(what.c_type) * (what.beta != 0 ? 2 : 1) * what.m * what.n;
@@ -62,8 +66,8 @@ inline std::uint64_t flops_of(const rg_gemm& what) {
   return 2 * what.m * what.n * what.k;
 }
 
-// [any] c = alpha * op(a) * op(b) + beta * c, as rg_gemm says. T is the type of a and b, float or bf16; the types in
-// `what` are not read. The order of each sum depends on `what` alone. Requires fits().
+// [any] Computes the product. If beta is 0, c is not read. T is the type of a and b, float or bf16; the types in `what`
+// are not read. c overlaps neither a nor b. The order of each sum depends on `what` alone. Requires fits().
 template <class T> void gemm(const rg_gemm& what, const T* a, const T* b, float* c) {
   const std::size_t m = what.m, n = what.n, k = what.k;
   const auto alpha = static_cast<float>(what.alpha), beta = static_cast<float>(what.beta);

@@ -19,7 +19,7 @@
 //
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
-//   input                  -               -                                  -                        as rg_input says
+//   input                  -               -                                  -                        rg_input.dims
 //   conv2d                 x [C,H,W]       weight [O,C,kernel,kernel]         kernel, stride, padding  [O,H',W']
 //                                          bias [O], may be left out
 //   dense                  x [I] or [T,I]  weight [O,I]                       -                        [O] or [T,O]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers for sequences, of which transformers consist. Included by layers.hpp, whose conventions hold.
+// Layers for sequences, of which transformers consist. Each function adds a node, and its weights, to the network of
+// its inputs, and returns the node's output; it computes nothing. Shapes are those of one sample. Layers throw
+// rg::error (RG_E_CONFIG), naming the layer, if a shape or an option does not fit. `name` must differ for layers with
+// weights.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto words = net.indices("words", {128}, 30000);                        // [128]
@@ -33,12 +36,14 @@
 //   embedding  scale * table[index], plus positions[t] at position t if that table is given (P >= T), plus, with
 //              `sinusoids`, the position's encoding: sin(t / 10000^(2i / D)) at 2i and the cosine of the same at 2i + 1
 //              (Vaswani et al., "Attention is all you need", 2017, section 3.5).
-//   layer_norm over the D features of each position (Ba, Kiros and Hinton 2016), with biased variance.
+//   layer_norm scale * (x - mean) / sqrt(variance + epsilon) + bias, over the D features of each position, with biased
+//              variance (Ba, Kiros and Hinton 2016).
 //   gelu       x Phi(x) (Hendrycks and Gimpel 2016), not the approximation by tanh.
 //   attention  softmax(q k^T / sqrt(D / heads)) v in each of `heads` equal parts of the features, concatenated
 //              (Vaswani et al., section 3.2). A position attends to the keys whose index is not 0, and with `causal`
-//              only to those up to its own number. A position without any key gets zeros. Dropout on the probabilities,
-//              as in the op dropout, with element number (head * T + t) * S + s.
+//              only to those up to its own number. A position without any key gets zeros. In training, each probability
+//              is zeroed with probability p and else scaled by 1 / (1 - p). The random bits are those of the op dropout
+//              (regatta/layers.hpp) with this `layer`, for element (head * T + t) * S + s of the sample.
 //   select_positions x[indices[m]] for each m.
 //   first_position x[0].
 //   token_cross_entropy  -sum over v of q[v] log softmax(logits)[v], with q = smoothing / V for all v and 1 - smoothing
@@ -61,13 +66,13 @@ inline std::uint32_t embedding_table(network& net, const std::string& name, std:
 }
 
 struct embedding_options {
-  double scale = 1;
-  bool sinusoids = false;
+  double scale = 1;       // factor on the table's rows
+  bool sinusoids = false; // adds the encoding of the position
   // Number of a table (from embedding_table) whose row t is added at position t. Negative: none.
   std::int64_t positions = -1;
 };
 
-// `table`: a number from embedding_table.
+// [T] -> [T,D]. `table`: a number from embedding_table.
 inline value embedding(value indices, const std::string& name, std::uint32_t table, const embedding_options& o = {}) {
   detail::expect_rank(indices, 1, name);
   auto& net = indices.net();
@@ -77,8 +82,8 @@ inline value embedding(value indices, const std::string& name, std::uint32_t tab
                   {indices.dims()[0], net.weight_dims(table)[1]});
 }
 
-// A dense layer over the last dimension, with weight number `weight` [O,D], which other layers share, and its own bias
-// if `bias`.
+// A dense layer over the last dimension, with weight number `weight` [O,D], which other layers share, and if `bias` its
+// own bias NAME.bias [O], which begins at 0, without weight decay. [D] -> [O], or [T,D] -> [T,O].
 inline value dense_shared(value x, const std::string& name, std::uint32_t weight, bool bias = false) {
   auto& net = x.net();
   const shape w = net.weight_dims(weight);
@@ -95,6 +100,8 @@ struct layer_norm_options {
   double epsilon = 1e-5;
 };
 
+// x: [T,D]. Adds the weights NAME.scale [D], which begins at 1, and NAME.bias [D], which begins at 0, without weight
+// decay.
 inline value layer_norm(value x, const std::string& name, const layer_norm_options& o = {}) {
   detail::expect_rank(x, 2, name);
   auto& net = x.net();
@@ -104,6 +111,7 @@ inline value layer_norm(value x, const std::string& name, const layer_norm_optio
   return net.node("layer_norm", name, {x}, weights, {{"epsilon", o.epsilon}}, x.dims());
 }
 
+// x: [T,D].
 inline value gelu(value x) {
   detail::expect_rank(x, 2, "gelu");
   return x.net().node("gelu", "", {x}, {}, {}, x.dims());
@@ -121,7 +129,7 @@ struct attention_options {
   bool bias = true;     // the projections have biases, without weight decay; attend() ignores this and `deviation`
 };
 
-// Attention of queries to keys and values, without projections. `indices` are the tokens of the keys.
+// Attention of queries [T,D] to keys and values [S,D], without projections. `indices` [S] are the tokens of the keys.
 inline value attend(value query, value key, value values, value indices, const std::string& name,
                     const attention_options& o) {
   detail::expect_rank(query, 2, name);
@@ -141,8 +149,8 @@ inline value attend(value query, value key, value values, value indices, const s
                   q);
 }
 
-// Multi-head attention of x to `memory` (x itself: self-attention), with its four projections. `indices` are the tokens
-// of `memory`.
+// Multi-head attention of x [T,D] to `memory` [S,M] (x itself: self-attention), with the four projections NAME.query,
+// NAME.key, NAME.value and NAME.output to D features. `indices` [S] are the tokens of `memory`.
 inline value attention(value x, value memory, value indices, const std::string& name, const attention_options& o = {}) {
   detail::expect_rank(x, 2, name);
   const std::int64_t size = x.dims()[1];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers for models that look up sparse features in large tables: click prediction, text matching. The
-// conventions of regatta/layers.hpp hold.
+// Layers for models that look up sparse features in large tables: click prediction, text matching. Each function adds a
+// node, and its weights, to the network of its inputs, and returns the node's output; it computes nothing. Shapes are
+// those of one sample. Layers throw rg::error (RG_E_CONFIG), naming the layer, if a shape or an option does not fit.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto features = net.values("features", {13});

@@ -5,7 +5,7 @@
 // A model that is a network of layers (regatta/layers.hpp) only describes the network; an executor computes it:
 //
 //   struct perceptron {
-//     struct parameters { std::int64_t hidden = 128; };                        // optional, see plugin.hpp
+//     struct parameters { std::int64_t hidden = 128; };                        // optional, with `fields`
 //     static constexpr auto fields = rg::fields(rg::field("hidden", &parameters::hidden, "units").range(1, 65536));
 //     void build(rg::network& net, const parameters& p) const;                 // [main]
 //   };

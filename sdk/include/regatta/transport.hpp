@@ -4,7 +4,7 @@
 //
 //   class carrier {
 //   public:
-//     struct parameters { ... };                              // optional, see plugin.hpp
+//     struct parameters { ... };                              // optional, with `fields`: rg::fields()
 //     carrier(const rg_host* host, const parameters& p);      // [main]
 //     rg_transport_caps caps();                               // [main] struct_size need not be set
 //     rg_blob listen(const rg_world& world);                  // [main] the bytes are valid until connect returns
@@ -13,8 +13,8 @@
 //     rg_status recv(const rg_transfer& t);                   // [loop] RG_OK: accepted; RG_AGAIN: no room now
 //     // [loop] writes completions to `out` and returns their number; 0 is no error
 //     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
-//     void wake() noexcept;                                   // [any]
-//     void cancel(std::uint32_t peer);                        // [loop]
+//     void wake() noexcept;                                   // [any] ends the poll() that runs, or else the next one
+//     void cancel(std::uint32_t peer);                        // [loop] operations with it complete: RG_E_CANCELLED
 //     void close(std::uint64_t timeout_ns);                   // [main] past timeout_ns: throws rg::error(RG_TIMEOUT)
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
@@ -66,8 +66,11 @@
 
 namespace rg {
 
-// [main] Sends `mine` to all `members` and returns what they have sent, in that order (ext/exchange.h has the rules).
-// Throws rg::error, also (RG_E_UNSUPPORTED) if the host has no RG_EXT_EXCHANGE.
+// [main] Sends `mine`, at most 4096 bytes, to all `members`, ascending ranks with this one among them, and returns what
+// they have sent, in that order. Blocks until all members have called it; each calls it for the same groups in the same
+// order. Call it in connect() and later. Slow, because the bytes go through the run's control channel. Throws
+// rg::error: RG_E_OPERATION for wrong members, too many bytes or an earlier call, RG_E_PEER if the run ends meanwhile,
+// RG_E_UNSUPPORTED if the host has no RG_EXT_EXCHANGE.
 inline std::vector<std::vector<std::byte>> exchange(const rg_host* host, std::span<const std::uint32_t> members,
                                                     std::span<const std::byte> mine) {
   const auto* e = static_cast<const rg_exchange*>(host->extension(host->context, RG_EXT_EXCHANGE));

@@ -53,15 +53,18 @@ value* sequence_input(compiler& c, const node& n, std::size_t i);
 // weights.
 class compiler : public executors::graph_compiler {
 public:
-  // Requires that p.computes and p.batch are set, and that p is otherwise empty. `graph` and p must outlive this
-  // object.
+  // Reads nodes and tensors. Requires that p.computes and p.batch are set, and that p is otherwise empty. `graph` and p
+  // must outlive this object. Throws rg::error: RG_E_CONFIG if a node or a tensor is inconsistent, RG_E_UNSUPPORTED for
+  // an attribute that the executor does not know.
   compiler(const rg_graph& graph, program& p);
-  // Compiles all nodes; called once. Throws as compile() in program.hpp.
+  // Compiles all nodes; called once. Throws rg::error: RG_E_UNSUPPORTED for an op that this executor lacks, RG_E_CONFIG
+  // if the graph is inconsistent.
   void run();
 
   // Each of these returns weight i of n, and throws rg::error, RG_E_CONFIG, if n has too few weights or it is of
   // another shape or kind. tensor(): of exactly this shape and kind. gemm_weight(): dense, and read by a GEMM or
-  // convolution as weight::gemm_operand(), for which a copy is kept if precision or layout differ.
+  // convolution at weight::gemm_operand(): the weight itself, or a copy that the program keeps if the model's precision
+  // or layout is not that of the weight.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
   weight* gemm_weight(const node& n, std::size_t i, const std::vector<std::size_t>& shape);

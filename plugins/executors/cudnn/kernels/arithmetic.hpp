@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for the operations of strategies and optimizers, as rg_work in regatta/ext/device.h defines them. The
-// conventions of elementwise.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled
-// without fused multiply-add, so results are bit-identical to the host's except for the order of sums.
+// Kernels for the operations of strategies and optimizers (rg_work). They are enqueued in stream `s`, and the call
+// returns at once. Pointers are to memory that the device can access; inputs and outputs must not overlap unless a
+// comment says so. n may be 2^32 or more where no comment says otherwise; sizes are not checked. device::check_launch()
+// reports errors of a launch. Compiled without fused multiply-add, so results are bit-identical to the host's except
+// for the order of sums.
 #pragma once
 
 #include "kernels/dtype.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for attention. The conventions of elementwise.hpp hold.
+// Kernels for attention. The functions enqueue work in stream `s` and return at once; device::check_launch() reports
+// launch errors. Pointers are to memory that the device can access. `t` is the element type behind void pointers.
+// Inputs and outputs must not overlap. Sizes are not checked, and a kernel handles less than 2^32 elements.
 #pragma once
 
 #include "kernels/dropout.hpp"

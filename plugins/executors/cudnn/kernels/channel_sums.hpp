@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over the elements of each channel. The conventions of elementwise.hpp hold. A feature vector is an image with
-// spatial = 1.
+// Sums over the elements of each channel. Kernels are enqueued in stream `s`, and the call returns at once. Pointers
+// are to memory that the device can access; void pointers are to elements of type `t`. With `add` the result is added
+// to the output, else it overwrites it. Inputs and outputs must not overlap. Sizes and indices are not checked, and a
+// kernel handles less than 2^32 elements. device::check_launch() reports errors of a launch. A feature vector is an
+// image with spatial = 1.
 #pragma once
 
 #include "kernels/element_functions.hpp"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for lookups in tables. The conventions of elementwise.hpp hold: kernels are enqueued on stream s, and sizes
-// and ids are not checked.
+// Kernels for lookups in tables. Kernels are enqueued in stream `s`, and the call returns at once. Pointers are to
+// memory that the device can access; void pointers are to elements of type `t`. Inputs and outputs must not overlap.
+// Sizes and ids are not checked, and a kernel handles less than 2^32 elements. device::check_launch() reports errors of
+// a launch.
 #pragma once
 
 #include "kernels/dtype.hpp"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for losses. A loss is a double per row; sums over rows stay on the device until the step has ended. The
-// conventions of elementwise.hpp hold; logits and their gradients dx are of type t. `share`, one float in device
-// memory, is the weight of a row in the gradient: the loss scale divided by the number of rows that count in the step
-// on all workers. No kernel checks labels.
+// Kernels for losses. A loss is a double per row; sums over rows stay on the device until the step has ended. Kernels
+// are enqueued in stream `s`, and the call returns at once. Pointers are to memory that the device can access; void
+// pointers are to elements of type `t`. With `add` the result is added to the output, else it overwrites it. Inputs and
+// outputs must not overlap unless a comment says so. Sizes and indices are not checked, and a kernel handles less than
+// 2^32 elements. device::check_launch() reports errors of a launch. Logits and their gradients dx are of type t.
+// `share`, one float in device memory, is the weight of a row in the gradient: the loss scale divided by the number of
+// rows that count in the step on all workers. No kernel checks labels.
 #pragma once
 
 #include "kernels/dtype.hpp"

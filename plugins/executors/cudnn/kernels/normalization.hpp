@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for batch norm and layer norm. The conventions of elementwise.hpp hold. p is the layout of the image of a
-// sample; a feature vector is an image with spatial = 1. For batch norm, `partials` is scratch of partials_of() floats
-// (channel_sums.hpp).
+// Kernels for batch norm and layer norm. Kernels are enqueued in stream `s`, and the call returns at once. Pointers are
+// to memory that the device can access; void pointers are to elements of type `t`. With an add_* flag the result is
+// added to that output, else it overwrites it. Inputs and outputs must not overlap unless a comment says so. Sizes and
+// indices are not checked, and a kernel handles less than 2^32 elements. device::check_launch() reports errors of a
+// launch. p is the layout of the image of a sample; a feature vector is an image with spatial = 1. For batch norm,
+// `partials` is scratch of partials_of() floats (channel_sums.hpp).
 #pragma once
 
 #include "kernels/element_functions.hpp"

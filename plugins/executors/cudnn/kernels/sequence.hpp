@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that select positions of sequences. The conventions of elementwise.hpp hold.
+// Kernels that select positions of sequences. Kernels are enqueued in stream `s`, and the call returns at once.
+// Pointers are to memory that the device can access; void pointers are to elements of type `t`. With `add` the result
+// is added to the output, else it overwrites it. Inputs and outputs must not overlap. Sizes and indices are not
+// checked, and a kernel handles less than 2^32 elements. device::check_launch() reports errors of a launch.
 #pragma once
 
 #include "kernels/dtype.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEMMs by cuBLAS and cuBLASLt, which are loaded at first use (see lazy_library.hpp). gemm.hpp has single GEMMs.
+// GEMMs by cuBLAS and cuBLASLt, which are loaded by the first call of blas(). gemm.hpp has single GEMMs.
 #pragma once
 
 #include "kernels/dtype.hpp"

@@ -8,7 +8,8 @@
 namespace cudnn {
 
 // Batch norm, with a residual that is added (null: none) and then, if `relu`, a ReLU. Training uses the statistics of
-// the batch and updates the running ones, evaluation uses the running ones; `momentum` as in batch_statistics().
+// the batch and updates the running ones, evaluation uses the running ones. A step sets a running statistic r to
+// momentum * r + (1 - momentum) * that of the batch.
 class batch_norm : public op {
 public:
   // One element per channel each. mean and variance: the running statistics, of kind RG_TENSOR_STATE.

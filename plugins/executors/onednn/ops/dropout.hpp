@@ -5,8 +5,8 @@
 
 namespace onednn {
 
-// Returns the bytes to allocate for a sample's dropout mask with `elements` bits, including the 8 readable bytes behind
-// it (see kernels/dropout.hpp).
+// Returns the bytes to allocate for a sample's dropout mask with `elements` bits, including 8 bytes behind it, because
+// kernels load whole words.
 std::size_t mask_bytes(std::size_t elements);
 
 // The arguments of dropout_kernels::draw for one step and layer. `p` is the probability that an element becomes 0.

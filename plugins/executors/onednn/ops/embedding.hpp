@@ -83,7 +83,8 @@ private:
 };
 
 // Points a sparse table to the rows and gradients that the engine supplies for a step or an evaluation; they must stay
-// valid until its end. Throws as sparse_table::take().
+// valid until its end. Throws rg::error, RG_E_PLUGIN, if the rows belong to another tensor, do not ascend, or are
+// outside of the table.
 void take_rows(executors::graph_tensor& table, const rg_table_rows& rows);
 
 } // namespace onednn

@@ -46,7 +46,7 @@ private:
   void enter(const rg_batch& batch, const char* what);
   // Runs `f`, the part `pass` ("forward" or "backward") of op k, with a span in a step that is traced.
   template <class F> void run_op(std::size_t k, const char* pass, F&& f) const;
-  // Adds the edge's own buffer to the value's gradient; see edge::own.
+  // Adds the buffer that the edge has to itself (edge::own is set) to the value's gradient.
   void add_gradient(const edge& e) const;
   // Copies a tensor from `in`, with layout `from`, to `out`, with layout `to`. Returns when it is done.
   void convert(const desc& from, const float* in, const desc& to, float* out);

@@ -77,7 +77,8 @@ template <class F> void parallel([[maybe_unused]] const device& d, std::size_t t
   for (std::size_t i = 0; i < tasks; ++i) f(i);
 }
 
-// The number of a range of bytes in the planned memory; see memory_plan.hpp.
+// The number of a range of bytes in a program's planned memory. memory_plan::request() returns it, and
+// memory_plan::at_slot() its address.
 using slot = std::size_t;
 inline constexpr slot no_slot = ~slot{0};
 

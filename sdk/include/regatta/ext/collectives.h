@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extension of a transport's instance: collectives. rg_op_collective defines them, their buffers and chunks. A
- * collective is begun as rg_transport.send() begins a message, and poll() reports its completion. On the host a
- * collective of one group never waits for one of another group; on devices it may. The rules of abi.h hold.
+ * Extension of a transport's instance: collectives. rg_op_collective defines them, their buffers and chunks;
+ * rg_transport.poll() reports their completions. On the host a collective of one group never waits for one of another
+ * group; on devices it may. The rules of abi.h hold.
  */
 #ifndef REGATTA_EXT_COLLECTIVES_H
 #define REGATTA_EXT_COLLECTIVES_H
@@ -26,7 +26,7 @@ typedef struct rg_collective {
   const void* source_address; /* of the buffers' first bytes */
   void* target_address;
   const uint64_t *counts, *target_counts; /* valid until the collective has completed */
-  rg_fence after;                         /* as rg_transfer.after */
+  rg_fence after;                         /* on devices: access the bytes only after this fence; 0 on the host */
   uint64_t cookie;
 } rg_collective;
 
@@ -39,9 +39,11 @@ typedef struct rg_collectives {
   /* [any] [required] Returns 1 if the instance has the collective `kind` with this reduction, type of elements and wire
    * type, else 0. From create() on; the answer is the same on all ranks and does not change. */
   uint32_t (*offers)(void* self, uint32_t kind, uint32_t reduction, uint32_t type, uint32_t wire);
-  /* [loop] [required] Begins a collective that the instance offers. Returns as rg_transport.send() does; a wrong group,
-   * root or count, and a ghost, are refused with an error. With RG_CAP_ASCENDING_SUMS summands are added in ascending
-   * order of rank; without it, in any order, but in the same one for all members. */
+  /* [loop] [required] Begins a collective that the instance offers. Returns without waiting: RG_OK if it was accepted,
+   * and poll() will report its completion; RG_AGAIN if there is no room now; an error if it is refused, such as for a
+   * wrong group, root or count, or a ghost. Without RG_OK no completion follows.
+   * With RG_CAP_ASCENDING_SUMS summands are added in ascending order of rank; without it, in any order, but in the same
+   * one for all members. */
   rg_status (*begin)(void* self, const rg_collective* collective);
 } rg_collectives;
 

@@ -216,16 +216,16 @@ typedef struct rg_device {
    * passed first. Both fences must have passed, and must come from mark(), or from a model's phase() or
    * late_loss() (rg_device_hooks). */
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
-  /* [loop] Enqueues a matrix product, as rg_gemm says, of at least one element. `what` is read during the call. Null:
-   * the device has none, and refuses RG_OP_GEMM. */
+  /* [loop] Enqueues c = alpha * op(a) * op(b) + beta * c (rg_gemm), of at least one element; all three are in device
+   * memory. `what` is read during the call. Null: the device has none, and refuses RG_OP_GEMM. */
   rg_status (*gemm)(void* self, uint32_t stream, const rg_gemm* what, const void* a, const void* b, void* c);
   /* [loop] Makes the device current for the calling thread, and writes the stream's handle, by which a strategy
    * enqueues kernels of its own: of kind "cuda" a cudaStream_t. Null: strategies can enqueue none. */
   rg_status (*handle)(void* self, uint32_t stream, void** handle);
   /* [loop] Writes to `*fd` a new file descriptor of the memory that holds [address, address + bytes), which lies in
    * memory from allocate(), and to `*offset` where `address` is in it. The descriptor is a dma-buf, or what this kind
-   * of device has in its place. The engine passes both to a transport that registers the memory (rg_memory.dma_buf), and
-   * closes the descriptor. -1: this memory has none. Null: the device exports none. */
+   * of device has in its place. The engine passes both to a transport that registers the memory (rg_memory.dma_buf),
+   * and closes the descriptor. -1: this memory has none. Null: the device exports none. */
   rg_status (*export_memory)(void* self, void* address, uint64_t bytes, int32_t* fd, uint64_t* offset);
 } rg_device;
 

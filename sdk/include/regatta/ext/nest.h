@@ -16,7 +16,7 @@ extern "C" {
 #define RG_EXT_NEST "regatta.nest/1"
 
 typedef struct rg_nested {
-  uint32_t struct_size;
+  uint32_t struct_size;          /* set by the caller of open(), to sizeof(rg_nested) */
   const rg_transport* functions; /* valid as long as the host */
   void* self;                    /* belongs to the caller of open(), which ends it with functions->destroy */
 } rg_nested;

@@ -42,7 +42,7 @@ typedef struct rg_one_sided_transfer {
   const void* key;       /* [rg_one_sided.key_bytes] of the peer's region; need not be aligned */
   uint64_t offset;       /* bytes from the start of the peer's region */
   uint64_t notification; /* of a put; 0: the peer is not notified. Of a get: 0 */
-  rg_fence after;        /* as rg_transfer.after */
+  rg_fence after;        /* on devices: access the bytes only after this fence; 0 on the host */
   uint64_t cookie;       /* returned in the completion */
 } rg_one_sided_transfer;
 
@@ -54,9 +54,11 @@ typedef struct rg_one_sided {
    * is removed; the caller then makes sure that no operation with it is on its way, and later ones fail. Writes the
    * same key if the region was exposed before. Fails with RG_E_OPERATION if peers cannot reach the region. */
   rg_status (*expose)(void* self, rg_region region, void* key);
-  /* [loop] [required] Begins to write the local bytes to the peer's region. Returns as rg_transport.send() does. */
+  /* [loop] [required] Begins to write the local bytes to the peer's region. Returns without waiting: RG_OK if the
+   * transport accepted it, and poll() will report its completion; RG_AGAIN if there is no room now; an error if it is
+   * refused. Without RG_OK no completion follows. */
   rg_status (*put)(void* self, const rg_one_sided_transfer* transfer);
-  /* [loop] [required] Begins to read bytes of the peer's region. Returns as rg_transport.send() does. */
+  /* [loop] [required] Begins to read bytes of the peer's region into the local bytes. Returns as put() does. */
   rg_status (*get)(void* self, const rg_one_sided_transfer* transfer);
 } rg_one_sided;
 
