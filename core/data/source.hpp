@@ -75,9 +75,8 @@ std::unique_ptr<data_source> make_evaluation_source(const data_config& config, s
 
 // [main] Opens the datasets at data.path and data.evaluation_path and reads the first sample of each (words: none), so
 // that a missing file, a wrong format or one that does not fit the model is found before anything starts. Looks at the
-// first 1000 records at most (cifar10: all labels) and writes nothing; returns at once if data.generate will write the
-// data. Throws failure: usage with a line for each error that begins with its key ("data.path: ..."), plugin if an
-// rg_input is invalid.
+// first 1000 records at most and writes nothing; returns at once if data.generate will write the data. Throws failure:
+// usage with a line for each error that begins with its key ("data.path: ..."), plugin if an rg_input is invalid.
 void check_data(const data_config& config, std::span<const rg_input> inputs);
 
 } // namespace regatta
