@@ -279,7 +279,9 @@ std::vector<test> strategy_tests() {
       {"allocations", "its steps allocate nothing after a warm-up", allocations},
       {"blocks", "it does not block in a sleep, a lock or a wait for a thread", never_blocks},
   };
-  const std::vector<test> trained = training_tests(), declared = declaration_tests();
+  std::vector<test> trained = training_tests();
+  const std::vector<test> averaging = averaging_tests(), declared = declaration_tests();
+  trained.insert(trained.end(), averaging.begin(), averaging.end());
   all.insert(std::ranges::find(all, std::string_view("deterministic"), &test::name), trained.begin(), trained.end());
   all.insert(all.end(), declared.begin(), declared.end());
   return all;

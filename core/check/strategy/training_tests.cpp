@@ -4,12 +4,8 @@
 // averaging weights. All run with several numbers of workers: a factor or a neighbour may be right for one only.
 #include "check/strategy/simulated.hpp"
 
-#include "check/harness/progress.hpp"
-#include "cluster/layout.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -19,20 +15,6 @@ namespace {
 
 // Three first: the messages of most mistakes name it.
 const std::vector<std::uint32_t> trained_sizes = {3, 4, 2, 5};
-
-// Throws skipped if no rank sends a message: each worker trains alone. Throws failed if talks() says otherwise.
-void need_messages(const subject& s, const simulation_setup& x, const simulation_result& r) {
-  if (std::any_of(r.counted.begin(), r.counted.end(), [](const auto& c) { return c.messages_sent != 0; })) return;
-  const parameter_values values(*s.tested, s.parameters);
-  const cluster_layout layout = cluster_layout::make(x.workers, x.servers, x.colocate);
-  const rg_cluster cluster = layout.view(UINT32_MAX);
-  for (std::uint32_t a = 0; a < layout.size(); ++a)
-    for (std::uint32_t b = 0; b < a; ++b)
-      require(
-          !s.tested->strategy.talks(values.data(), &cluster, a, b),
-          fmt::format("{}talks() says that ranks {} and {} exchange messages, but no rank sends any", title(x), b, a));
-  throw skipped("its workers send nothing; each trains alone");
-}
 
 // Returns the weights after `steps` steps: of a synchronous strategy those of all workers, else the mean of theirs.
 std::vector<float> weights_after(const subject& s, simulation_setup x, std::uint64_t steps, const rg_plan& p) {
@@ -217,17 +199,6 @@ void mean_gradient(const subject& s) {
   }
 }
 
-// Simulates the run. Operations may be under way where it stops, before finish().
-simulation_result run_unfinished(const subject& s, const simulation_setup& x) {
-  try {
-    simulation_result r = simulate(*s.plugins, x);
-    report_progress();
-    return r;
-  } catch (const std::exception& e) {
-    throw failed(title(x) + e.what());
-  }
-}
-
 // How far the workers' weights are from those of a serial run.
 struct training_distance {
   double relative = 0;    // to the distance that the weights of the serial run have moved
@@ -308,81 +279,6 @@ void trains(const subject& s) {
 }
 
 } // namespace
-
-namespace {
-
-// Returns a run with about so many elements, in tensors whose ends are not the ends of buckets.
-simulation_setup setup_of_size(const subject& s, std::uint32_t workers, std::int64_t elements) {
-  simulation_setup x = setup_for(s, workers, 2);
-  x.late_tensor = x.flat_tensor = SIZE_MAX;
-  set_shapes(x, {{elements / 1000, 560}, {33}, {elements / 1000 * 139 + 1, 3}, {5}});
-  x.optimizer.plugin = "sgd";
-  x.optimizer.momentum = 0;
-  return x;
-}
-
-// Returns as many elements as take several buckets, or are more than one of 4 MiB: a strategy that cuts them into more
-// buckets sends more messages.
-std::int64_t elements_of_buckets(const subject& s, std::uint32_t workers, const rg_plan& p) {
-  constexpr std::int64_t sizes[] = {1000, 5000, 70'000, 1'250'000};
-  std::uint64_t messages_of_one = 0;
-  for (const std::int64_t elements : sizes) {
-    if (elements == std::end(sizes)[-1]) break;
-    simulation_setup x = setup_of_size(s, workers, elements);
-    x.steps = p.period;
-    std::uint64_t messages = 0;
-    for (const auto& c : run_simulation(s, x).counted) messages += c.messages_sent;
-    if (elements == sizes[0]) messages_of_one = messages;
-    if (messages >= 3 * messages_of_one) return elements;
-  }
-  return std::end(sizes)[-1];
-}
-
-} // namespace
-
-// The targets of the workers are apart, so that weights which are not exchanged drift apart, too. Weights that are
-// exchanged stay together, in each part of the arena alike.
-void expect_all_buckets_exchanged(const subject& s) {
-  constexpr std::uint64_t few_steps = 8, most_steps = 40, blocks = 64;
-  const std::uint32_t workers = workers_near(s, 3);
-  const rg_plan p = plan_for(s, workers, 2);
-  if (whole_periods(p, few_steps) > most_steps)
-    throw skipped(fmt::format("its period of {} steps takes too long with large tensors", p.period));
-  simulation_setup x = setup_of_size(s, workers, elements_of_buckets(s, workers, p));
-  x.pull = 1;
-  x.pull_apart = 2;
-  x.steps = whole_periods(p, few_steps);
-  simulated_checkpoint end; // not used: finish() may exchange what the steps do not
-  if (!needs_servers(s)) x.stop_at = &end;
-  const simulation_result r = run_unfinished(s, x);
-  need_messages(s, x, r);
-  std::vector<double> apart; // by block: root mean square of the distance from the mean of the workers
-  const std::uint64_t block = r.weights.at(0).size() / blocks;
-  for (std::uint64_t first = 0; first + block <= r.weights.at(0).size(); first += block) {
-    double squares = 0;
-    for (std::uint64_t i = first; i < first + block; ++i) {
-      double mean = 0;
-      for (const auto& w : r.weights) mean += w[i] / workers;
-      for (const auto& w : r.weights) squares += std::pow(w[i] - mean, 2);
-    }
-    apart.push_back(std::sqrt(squares / static_cast<double>(block * workers)));
-  }
-  std::vector<double> sorted = apart;
-  std::ranges::sort(sorted);
-  // Of workers that train alone: steps towards targets with this distance from their mean.
-  double targets = 0;
-  for (std::uint32_t w = 0; w < workers; ++w)
-    targets += std::pow(x.pull_apart * (w - (workers - 1) / 2.0), 2) / workers;
-  const double alone = static_cast<double>(x.steps) * x.optimizer.lr * x.pull * std::sqrt(targets);
-  const double most = std::max(3 * sorted[sorted.size() / 2], alone / 4);
-  for (std::size_t b = 0; b < apart.size(); ++b)
-    require(
-        apart[b] <= most,
-        fmt::format("{}after {} steps the weights of the workers are {:.3g} apart in elements {} to {} of the arena, "
-                    "and {:.3g} in half of its parts; expected at most {:.3g}: are all buckets exchanged in each "
-                    "step?",
-                    title(x), x.steps, apart[b], b * block, (b + 1) * block - 1, sorted[sorted.size() / 2], most));
-}
 
 std::vector<test> training_tests() {
   return {
