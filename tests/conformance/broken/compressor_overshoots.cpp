@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: promises to be unbiased, but what a message decompresses to is 4 % too large. Caught by tests `unbiased` and
-// `mean`.
+// Mistake: promises to be unbiased, but what a message decompresses to is 4 % too large. Caught by test `unbiased`.
 #include "../compressors.hpp"
 
 struct compressor_overshoots : test::qsgd {

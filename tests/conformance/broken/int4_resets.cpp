@@ -4,8 +4,8 @@
 #include "../int8.hpp"
 
 struct mistake : test::sound {
-  static constexpr float levels = 15;
+  static constexpr float levels = 7;
   static constexpr std::uint64_t resets_every = 100;
 };
 
-RG_PLUGIN("int5_resets", "1.0", rg::strategy<test::int8<mistake>>("int5_resets", "broken: error feedback is reset"))
+RG_PLUGIN("int4_resets", "1.0", rg::strategy<test::int8<mistake>>("int4_resets", "broken: error feedback is reset"))
