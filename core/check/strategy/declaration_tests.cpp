@@ -227,6 +227,43 @@ void bounded(const subject& s) {
   }
 }
 
+// Uses a network on which a message without a receive blocks those of the other lanes.
+void lanes_in_one_queue(const subject& s) {
+  if (some_plan(s).flags & RG_PLAN_INDEPENDENT) throw skipped("it needs independent lanes (RG_PLAN_INDEPENDENT)");
+  for_all(s, [&](simulation_setup& x) {
+    if (x.network.eager) return;
+    x.network.one_queue = true;
+    try {
+      run_simulation(s, x);
+    } catch (const failed& e) {
+      throw failed(std::string(e.what()) + "; here lanes block each other: declare RG_PLAN_INDEPENDENT if the strategy "
+                                           "cannot run so");
+    }
+  });
+}
+
+// The ranks lie on two or three hosts, not as many on each.
+void unequal_hosts(const subject& s) {
+  const rg_plan p = some_plan(s);
+  if (p.flags & RG_PLAN_EQUAL_HOSTS) throw skipped("it needs as many workers on each host (RG_PLAN_EQUAL_HOSTS)");
+  for (const std::uint32_t workers : accepted_sizes(s, {3, 4, 5, 7})) {
+    simulation_setup x = setup_for(s, workers, 2);
+    x.hosts = workers == 4 ? 3 : 2;
+    if (const std::string why = why_refused(s, workers, 2, {}, x.hosts); !why.empty()) {
+      remark(fmt::format("{} workers on {} hosts are left out: plan() rejects them: {}", workers, x.hosts, why));
+      continue;
+    }
+    try {
+      const simulation_result r = run_simulation(s, x);
+      if (p.flags & RG_PLAN_SYNCHRONOUS) expect_identical(x, r);
+    } catch (const failed& e) {
+      throw failed(fmt::format("on {} hosts: {}; declare RG_PLAN_EQUAL_HOSTS if the strategy needs as many workers on "
+                               "each",
+                               x.hosts, e.what()));
+    }
+  }
+}
+
 // Uses a network on which a message shorter than its receive is an error.
 void exact_sizes(const subject& s) {
   if (some_plan(s).flags & RG_PLAN_SHORT)
@@ -252,6 +289,8 @@ std::vector<test> declaration_tests() {
        reordered_shapes},
       {"compressible", "a lossy strategy sums tensors exactly that must not be compressed", incompressible},
       {"ghosts", "it runs on regions without bytes, and trains alike where pointer() fails", ghosts},
+      {"lanes", "without RG_PLAN_INDEPENDENT, runs end where lanes block each other", lanes_in_one_queue},
+      {"hosts", "without RG_PLAN_EQUAL_HOSTS, it runs on hosts with unequal numbers of ranks", unequal_hosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };
 }

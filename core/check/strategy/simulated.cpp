@@ -15,10 +15,11 @@
 
 namespace regatta::conformance {
 
-rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with) {
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with,
+                 std::uint32_t hosts) {
   plugin_host host;
   const parameter_values values(*s.tested, s.parameters);
-  return plan_of(s.tested->strategy, values.data(), cluster_layout::make(workers, servers, false), with, host,
+  return plan_of(s.tested->strategy, values.data(), cluster_layout::make(workers, servers, false, hosts), with, host,
                  s.tested->id);
 }
 
@@ -31,9 +32,10 @@ void set_shapes(simulation_setup& x, const std::vector<std::vector<std::int64_t>
   }
 }
 
-std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with) {
+std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with,
+                        std::uint32_t hosts) {
   try {
-    plan_for(s, workers, servers, with);
+    plan_for(s, workers, servers, with, hosts);
   } catch (const failure& e) {
     if (e.code() != exit_code::usage) throw;
     return e.what();

@@ -15,11 +15,12 @@
 namespace regatta::conformance {
 
 // Returns what the strategy under test plans for a cluster. Throws failure if it refuses the cluster or the optimizer.
-rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with = {});
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with = {},
+                 std::uint32_t hosts = 1);
 // Returns why plan() rejects the cluster or the optimizer (RG_E_CONFIG); empty: it does not. Throws failure if plan()
 // fails otherwise.
 std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers,
-                        const optimizer_config& with = {});
+                        const optimizer_config& with = {}, std::uint32_t hosts = 1);
 // Returns why plan() rejects clipping; empty: it does not.
 std::string why_not_clipped(const subject& s);
 // Returns the number of workers, from 1 to 8, that plan() accepts and that is next to `wanted`: for 3 the first of
