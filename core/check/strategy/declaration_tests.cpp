@@ -231,7 +231,7 @@ void bounded(const subject& s) {
 void lanes_in_one_queue(const subject& s) {
   if (some_plan(s).flags & RG_PLAN_INDEPENDENT) throw skipped("it needs independent lanes (RG_PLAN_INDEPENDENT)");
   for_all(s, [&](simulation_setup& x) {
-    if (x.network.eager) return;
+    if (x.network.eager || !x.network.adds || x.workers > 5) return;
     x.network.one_queue = true;
     try {
       run_simulation(s, x);
