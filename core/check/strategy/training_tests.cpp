@@ -121,10 +121,10 @@ std::string wrong_factor(const std::vector<tensor_mean>& early, const std::vecto
 // error thus falls to 1/16, to 1/4, or not at all; the limit is 1/2. Small T come first, larger ones if an element may
 // not have been sent yet. An error of 1 % always passes: rounding to bf16 is 0.4 % of each element. A large error may
 // also fall to a half and stay there, because a tensor is left out or its gradient is doubled, which is an error of its
-// whole norm: 0.3 of the norm is the limit for each tensor. An error that falls to a half may also end at a few percent,
-// because a residual decays by 1 % in each step, or each gradient is 4 % too large. One that is above 1 % must therefore
-// fall in the last part of a run, too: of the first cluster from 800 to 3200 steps, or from 2000 to 8000. It falls to 1/4
-// or 1/2 there if the strategy is right, and the limit is 3/4.
+// whole norm: 0.3 of the norm is the limit for each tensor. An error that falls to a half may also end at a few
+// percent, because a residual decays by 1 % in each step, or each gradient is 4 % too large. One that is above 1 % must
+// therefore fall in the last part of a run, too: of the first cluster from 800 to 3200 steps, or from 2000 to 8000. It
+// falls to 1/4 or 1/2 there if the strategy is right, and the limit is 3/4.
 //
 // Workers that average their weights, or that are asynchronous, apply T g as well if the gradient does not depend on
 // the weights. Where a step is not lossy, only rounding and the averages' own order are left: 0.05 of the norm. Servers
