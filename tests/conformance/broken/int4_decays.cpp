@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the residual loses 1 % in each step. Levels are so wide that a step leaves much to later ones. Caught by test
-// `mean`.
+// Mistake: the residual loses 1 % in each step. Levels are so wide that a step leaves much to later ones. Caught by
+// test `mean`.
 #include "../int8.hpp"
 
 struct mistake : test::sound {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the higher rank of a pair keeps more of its own weights than it gives: the mean of all weights drifts. Caught by
-// test `conserves`.
+// Mistake: the higher rank of a pair keeps more of its own weights than it gives: the mean of all weights drifts.
+// Caught by test `conserves`.
 #include "../random_pairs.hpp"
 
 struct mistake : test::sound_pairs {
