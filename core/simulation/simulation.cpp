@@ -66,6 +66,7 @@ template <class T> T flat_gradient(const simulation_setup& s, std::uint32_t w, s
 // The gradient of the setup's model. The pull's target values have a mean over the workers between -2 and 2.
 template <class T>
 T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, T weight) {
+  if (s.cancelling) return element % s.workers == w ? static_cast<T>(s.workers) - 1 : T(-1);
   if (s.constant) return static_cast<T>(constant_gradient(s, w, step, element));
   if (step < late_steps && place_in(s, s.late_tensor, element)) return 0;
   if (s.pull == 0)

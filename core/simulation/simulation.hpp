@@ -49,7 +49,10 @@ struct simulation_setup {
   double pull = 0, pull_apart = 0;
   // The gradients are those of constant_gradient(), independent of the step and of the weights; `pull` is ignored.
   bool constant = false;
-  // Indices of tensors whose gradient is special; the default: none is.
+  // The gradients of an element cancel out: of n workers, number `element` mod n has n - 1, each other one -1. They
+  // depend neither on the step nor on the weights; `pull` and `constant` are ignored.
+  bool cancelling = false;
+  // Indices of tensors whose gradient is special, but for `cancelling`; the default: none is.
   std::size_t late_tensor = SIZE_MAX; // 0 in the first late_steps steps, as behind weights that begin with 0
   std::size_t flat_tensor = SIZE_MAX; // a matrix of rank 1, though those of the workers are of full rank; not with pull
   std::int64_t table_rows = 0;        // of a sparse table; 0: there is none

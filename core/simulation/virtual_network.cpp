@@ -108,6 +108,7 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
   const auto m = std::make_shared<message>(message{t, read(t)});
   if (!options_.eager) {
     channels_[k].sends.push_back(m);
+    if (options_.one_queue) queues_[{from.number, t.peer}].push_back(t.lane);
     match(k);
     return RG_OK;
   }
@@ -147,11 +148,15 @@ void virtual_network::match(key k) {
     c.landed.pop_front();
     arrive(to, r, std::move(content));
   }
+  std::deque<std::uint32_t>* const queue =
+      options_.one_queue && !options_.eager ? &queues_[{from.number, to.number}] : nullptr;
   while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
+    if (queue && queue->front() != std::get<2>(k)) return;
     const auto r = c.receives.front();
     const auto m = c.sends.front();
     c.receives.pop_front();
     c.sends.pop_front();
+    if (queue) queue->pop_front();
     transmit(from, m->transfer, [this, &from, &to, r, m] {
       at(now_ + latency(from.number, to.number), [this, &from, &to, r, m] {
         auto content = read_at_end(from, *m);
@@ -160,6 +165,7 @@ void virtual_network::match(key k) {
       });
     });
   }
+  if (queue && !queue->empty() && queue->front() != std::get<2>(k)) match({from.number, to.number, queue->front()});
 }
 
 void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, payload content) {
@@ -238,8 +244,10 @@ std::multimap<std::uint32_t, std::string> virtual_network::waits() const {
       all.emplace(to,
                   fmt::format("to receive {} bytes from rank {} on lane {}", bytes_of(r->transfer.buffer), from, lane));
     for (const auto& m : c.sends)
-      all.emplace(from, fmt::format("to send {} bytes to rank {} on lane {}, where no receive is posted for them",
-                                    bytes_of(m->transfer.buffer), to, lane));
+      all.emplace(
+          from,
+          fmt::format("to send {} bytes to rank {} on lane {}, {}", bytes_of(m->transfer.buffer), to, lane,
+                      c.receives.empty() ? "where no receive is posted for them" : "behind those of other lanes"));
   }
   for (const auto& [k, g] : collectives_)
     for (const auto& [who, what] : g.joined)

@@ -37,6 +37,9 @@ struct network_options {
   std::uint64_t latency_ns = 1000;
   bool uneven = false; // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
   double bytes_per_ns = 1.0;
+  // The messages of one rank to another arrive in the order of their sends over all lanes, as if there were one queue;
+  // with rendezvous only. A message without a receive then blocks those of the other lanes.
+  bool one_queue = false;
   bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
 };
 
@@ -163,6 +166,7 @@ private:
   std::vector<std::unique_ptr<rank>> ranks_;
   std::vector<std::uint32_t> touched_;
   std::map<key, channel> channels_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>> queues_; // one_queue: lanes of the sends
   std::vector<std::vector<std::uint32_t>> groups_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): collectives begun
   std::map<std::pair<std::uint32_t, std::uint64_t>, pending_collective> collectives_; // (group, number)

@@ -23,13 +23,44 @@ void finds_saying(const std::string& id, const names& broken, const names& sound
 } // namespace
 
 TEST_CASE("a strategy that averages with neighbours, and one that refuses odd numbers of workers") {
-  const names all = {"plan",          "drain", "replicas", "buckets", "mean",   "trains",
-                     "deterministic", "bound", "period",   "ghosts",  "shapes", "exact-sizes"};
+  const names all = {"plan",  "drain",  "replicas", "buckets", "mean",        "trains", "conserves", "deterministic",
+                     "bound", "period", "ghosts",   "shapes",  "exact-sizes", "lanes",  "hosts"};
   CHECK(check("strategy/gossips", all).code == 0);
   const findings even = check("strategy/gossips_if_even", all);
   CHECK(even.code == 0);
   CHECK(text_of(even.document).find("clusters with 1, 3, 5, 7 workers are left out: plan() rejects them: ") !=
         std::string::npos);
+}
+
+TEST_CASE("gossip in random pairs, and mistakes of its numbers of messages and of its averages") {
+  const names all = {"plan",          "drain",  "replicas", "buckets", "mean",        "trains", "conserves",
+                     "deterministic", "period", "ghosts",   "shapes",  "exact-sizes", "lanes",  "hosts"};
+  const findings sound = check("strategy/pairs_sound", all);
+  CHECK(sound.code == 0);
+  CHECK(text_of(sound.document).find("how many messages each rank sends varies from period to period") !=
+        std::string::npos);
+  finds_saying("pairs_take_turns", {"period"}, {"drain", "replicas", "mean", "trains", "conserves"},
+               {"how many messages each rank sends repeats after 3 steps"});
+  finds_saying("pairs_skip_steps", {"period"}, {"drain", "replicas", "mean", "trains", "conserves"},
+               {"its ranks send 0 messages in period 2 and 2 in period 3"});
+  finds_saying("pairs_uneven", {"conserves"}, {"drain", "replicas", "mean", "trains", "period"},
+               {"is the matrix of averaging weights doubly stochastic?"});
+  finds_saying("pairs_shrink", {"conserves"}, {"drain", "replicas", "mean", "trains", "period"},
+               {"do the weights of an average add up to 1?"});
+  finds_saying("gossips_by_degree", {"conserves"}, {"drain", "replicas", "mean", "trains", "bound", "period"}, {});
+}
+
+TEST_CASE("errors of a few percent that a lossy strategy never makes up for") {
+  CHECK(check("strategy/int4_sound", {"drain", "replicas", "mean", "trains"}).code == 0);
+  finds_saying("int4_decays", {"mean"}, {"drain", "replicas", "trains"}, {"is lost, not sent later"});
+  finds_saying("int4_resets", {"mean"}, {"drain", "replicas", "trains"}, {"is lost, not sent later"});
+  finds_saying("int4_overshoots", {"mean"}, {"drain", "replicas", "trains"},
+               {"the steps apply 1.04 times the sum of the workers' gradients"});
+}
+
+TEST_CASE("strategies that need more than they declare") {
+  finds_saying("lanes_block", {"lanes"}, {"drain", "replicas", "serial", "hosts"}, {"declare RG_PLAN_INDEPENDENT"});
+  finds_saying("hosts_differ", {"hosts"}, {"drain", "replicas", "serial", "lanes"}, {"declare RG_PLAN_EQUAL_HOSTS"});
 }
 
 TEST_CASE("mistakes of averaging that show with some workers or buckets only") {

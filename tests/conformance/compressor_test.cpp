@@ -36,6 +36,9 @@ TEST_CASE("compressors keep what they promise, and strategies made of them train
 TEST_CASE("broken compressors") {
   finds("strategy/compressor_rounds", {"unbiased"}, {"message-bytes", "residual"});
   finds("strategy/compressor_forgets", {"residual", "mean"}, {"message-bytes", "contraction", "drain", "replicas"});
+  finds("strategy/compressor_decays", {"residual", "mean"}, {"message-bytes", "contraction", "drain", "replicas"});
+  finds("strategy/compressor_resets", {"residual", "mean"}, {"message-bytes", "contraction", "drain", "replicas"});
+  finds("strategy/compressor_overshoots", {"unbiased"}, {"message-bytes", "drain", "replicas"});
   finds("strategy/compressor_overruns", {"message-bytes"}, {"plan"});
   finds("strategy/compressor_wastes", {"message-bytes"}, {"unbiased", "residual"});
   finds("strategy/compressor_boasts", {"contraction"}, {"message-bytes", "residual", "mean"});

@@ -20,7 +20,8 @@ namespace test {
 // The ways in which a test can spoil it.
 struct sound {
   static constexpr bool forgets_residual = false, adds_own_gradient = false, leaves_out_a_tensor = false;
-  static constexpr float weight = 1;
+  static constexpr float weight = 1, levels = 127, kept_of_residual = 1;
+  static constexpr std::uint64_t resets_every = 0; // steps after which the residual is 0; 0: never
   static constexpr std::uint32_t flags = RG_PLAN_LOSSY;
   static constexpr std::uint64_t steady_from = 0;
 };
@@ -43,7 +44,7 @@ template <class Defect> struct int8 {
 
   rg::task<> end_step(std::uint64_t step) {
     const rg_buffer gradient = comm.gradients(comm.whole());
-    encode();
+    encode(step);
     transfers.clear();
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       if (w == comm.rank()) continue;
@@ -65,19 +66,20 @@ private:
 
   rg_buffer message_of(std::uint32_t w) const { return rg::sub(messages, (scale_bytes + n) * w, scale_bytes + n); }
 
-  void encode() {
+  void encode(std::uint64_t step) {
     const float* const g = comm.template pointer<float>(comm.gradients(comm.whole()));
     float* const e = comm.template pointer<float>(residual);
     auto* const bytes = comm.template pointer<std::int8_t>(message_of(comm.rank()));
     float largest = 0;
     for (std::uint64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(g[i] + e[i]));
-    const float scale = largest / 127;
+    const float scale = largest / Defect::levels;
     std::memcpy(bytes, &scale, sizeof scale);
     for (std::uint64_t i = 0; i < n; ++i) {
       const float p = g[i] + e[i], q = scale > 0 ? std::round(p / scale) : 0;
       bytes[scale_bytes + i] = static_cast<std::int8_t>(q);
-      e[i] = Defect::forgets_residual ? 0 : p - scale * q;
+      e[i] = Defect::forgets_residual ? 0 : Defect::kept_of_residual * (p - scale * q);
     }
+    if (Defect::resets_every && (step + 1) % Defect::resets_every == 0) std::fill_n(e, n, 0.0F);
   }
 
   void decode() {

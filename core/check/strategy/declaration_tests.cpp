@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -151,32 +153,60 @@ void incompressible(const subject& s) {
   }
 }
 
-// Messages repeat after rg_plan.period steps: the timed region covers whole periods.
+// Returns the number of messages that each rank has sent after so many periods, the warm-up before them included.
+std::vector<std::uint64_t> messages_after(const subject& s, simulation_setup& x, const rg_plan& p,
+                                          std::uint64_t periods) {
+  x.steps = whole_periods(p, steps_until_steady(p)) + periods * p.period;
+  std::vector<std::uint64_t> sent;
+  for (const auto& c : run_simulation(s, x).counted) sent.push_back(c.messages_sent);
+  return sent;
+}
+
+// Returns after how many periods the numbers of the later half repeat, at most a third of that; 0: they do not.
+std::uint64_t repetition(std::span<const std::vector<std::uint64_t>> by_period) {
+  const auto later = by_period.subspan(by_period.size() / 2);
+  for (std::size_t k = 1; 3 * k <= later.size(); ++k)
+    if (std::equal(later.begin() + static_cast<std::ptrdiff_t>(k), later.end(), later.begin())) return k;
+  return 0;
+}
+
+// Messages repeat after rg_plan.period steps: the timed region covers whole periods. A strategy that draws the workers
+// of an exchange at random (pairs of an odd number of workers leave one out) has no period in which each rank sends as
+// many messages, and is compared by the sum over all ranks. Workers that take turns have a longer period than declared:
+// their numbers repeat. Random ones of 24 periods, one of three workers left out in each, do so in 1 of 3^16 cases.
 void periodic(const subject& s) {
   const std::uint32_t workers = workers_near(s, 3);
   const rg_plan p = plan_for(s, workers, 2);
   if (needs_servers(s) && !(p.flags & RG_PLAN_SYNCHRONOUS))
     throw skipped("how often workers push and pull depends on their pace");
+  constexpr std::uint64_t some = 12, many = 49; // the last period
   simulation_setup x = setup_for(s, workers, 2);
-  const auto messages_after = [&](std::uint64_t periods) {
-    x.steps = whole_periods(p, steps_until_steady(p)) + periods * p.period;
-    std::vector<std::uint64_t> sent;
-    for (const auto& c : run_simulation(s, x).counted) sent.push_back(c.messages_sent);
-    return sent;
-  };
-  constexpr std::uint64_t most = 12;
-  const std::vector<std::uint64_t> first = messages_after(1), second = messages_after(2);
-  std::vector<std::uint64_t> before = second;
-  for (std::uint64_t periods = 3; periods <= most; ++periods) {
-    const std::vector<std::uint64_t> now = messages_after(periods);
-    for (std::size_t r = 0; r < now.size(); ++r)
-      require(
-          now[r] - before[r] == second[r] - first[r],
-          fmt::format("{}rank {} sends {} messages in period 2 and {} in period {} of {} steps; expected as many in "
-                      "each (rg_plan.period)",
-                      title(x), r, second[r] - first[r], now[r] - before[r], periods, p.period));
+  std::vector<std::uint64_t> before = messages_after(s, x, p, 1);
+  std::vector<std::vector<std::uint64_t>> by_period; // from period 2 on: messages of each rank
+  bool ranks_differ = false;
+  for (std::uint64_t period = 2; period <= (ranks_differ ? many : some); ++period) {
+    const std::vector<std::uint64_t> now = messages_after(s, x, p, period);
+    std::vector<std::uint64_t>& sent = by_period.emplace_back(now.size());
+    std::transform(now.begin(), now.end(), before.begin(), sent.begin(), std::minus());
     before = now;
+    const auto sum = [](const auto& v) { return std::accumulate(v.begin(), v.end(), std::uint64_t{0}); };
+    require(sum(sent) == sum(by_period[0]),
+            fmt::format("{}its ranks send {} messages in period 2 and {} in period {} of {} steps; expected as many in "
+                        "each (rg_plan.period)",
+                        title(x), sum(by_period[0]), sum(sent), period, p.period));
+    ranks_differ = ranks_differ || sent != by_period[0];
   }
+  if (!ranks_differ) return;
+  const std::uint64_t turns = repetition(by_period);
+  require(turns != 1,
+          fmt::format("{}how many messages each rank sends changes in the first {} steps, and then no more; "
+                      "rg_plan.steady_from is {}",
+                      title(x), x.steps, p.steady_from));
+  require(!turns, fmt::format("{}how many messages each rank sends repeats after {} steps; rg_plan.period is {}",
+                              title(x), turns * p.period, p.period));
+  remark(fmt::format("with {} workers, how many messages each rank sends varies from period to period and does not "
+                     "repeat, as with random pairs; the sum over all ranks is always the same",
+                     workers));
 }
 
 // While the first step of a worker is delayed, the others end at most the steps before rg_plan.bound, and then those of
@@ -197,6 +227,43 @@ void bounded(const subject& s) {
   }
 }
 
+// Uses a network on which a message without a receive blocks those of the other lanes.
+void lanes_in_one_queue(const subject& s) {
+  if (some_plan(s).flags & RG_PLAN_INDEPENDENT) throw skipped("it needs independent lanes (RG_PLAN_INDEPENDENT)");
+  for_all(s, [&](simulation_setup& x) {
+    if (x.network.eager || !x.network.adds || x.workers > 5) return;
+    x.network.one_queue = true;
+    try {
+      run_simulation(s, x);
+    } catch (const failed& e) {
+      throw failed(std::string(e.what()) + "; here lanes block each other: declare RG_PLAN_INDEPENDENT if the strategy "
+                                           "cannot run so");
+    }
+  });
+}
+
+// The ranks lie on two or three hosts, not as many on each.
+void unequal_hosts(const subject& s) {
+  const rg_plan p = some_plan(s);
+  if (p.flags & RG_PLAN_EQUAL_HOSTS) throw skipped("it needs as many workers on each host (RG_PLAN_EQUAL_HOSTS)");
+  for (const std::uint32_t workers : accepted_sizes(s, {3, 4, 5, 7})) {
+    simulation_setup x = setup_for(s, workers, 2);
+    x.hosts = workers == 4 ? 3 : 2;
+    if (const std::string why = why_refused(s, workers, 2, {}, x.hosts); !why.empty()) {
+      remark(fmt::format("{} workers on {} hosts are left out: plan() rejects them: {}", workers, x.hosts, why));
+      continue;
+    }
+    try {
+      const simulation_result r = run_simulation(s, x);
+      if (p.flags & RG_PLAN_SYNCHRONOUS) expect_identical(x, r);
+    } catch (const failed& e) {
+      throw failed(fmt::format("on {} hosts: {}; declare RG_PLAN_EQUAL_HOSTS if the strategy needs as many workers on "
+                               "each",
+                               x.hosts, e.what()));
+    }
+  }
+}
+
 // Uses a network on which a message shorter than its receive is an error.
 void exact_sizes(const subject& s) {
   if (some_plan(s).flags & RG_PLAN_SHORT)
@@ -213,12 +280,17 @@ std::vector<test> declaration_tests() {
   return {
       {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
       {"symmetry", "ranks that it declares to be alike (rg_plan.symmetry) send as many messages and bytes", symmetric},
-      {"period", "after rg_plan.period steps it sends as many messages again", periodic},
+      {"period",
+       "in each rg_plan.period steps its ranks send as many messages together, and each of them unless it varies at "
+       "random",
+       periodic},
       {"bound", "with RG_PLAN_BOUNDED, no worker is further ahead than rg_plan.bound says", bounded},
       {"shapes", "without RG_PLAN_ROW_MAJOR, the shapes of tensors that are not row-major do not matter",
        reordered_shapes},
       {"compressible", "a lossy strategy sums tensors exactly that must not be compressed", incompressible},
       {"ghosts", "it runs on regions without bytes, and trains alike where pointer() fails", ghosts},
+      {"lanes", "without RG_PLAN_INDEPENDENT, runs end where lanes block each other", lanes_in_one_queue},
+      {"hosts", "without RG_PLAN_EQUAL_HOSTS, it runs on hosts with unequal numbers of ranks", unequal_hosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };
 }

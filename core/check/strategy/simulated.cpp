@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "check/harness/progress.hpp"
+#include "cluster/layout.hpp"
 #include "cluster/plan.hpp"
 #include "registry/plugin_host.hpp"
 
@@ -14,10 +15,11 @@
 
 namespace regatta::conformance {
 
-rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with) {
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with,
+                 std::uint32_t hosts) {
   plugin_host host;
   const parameter_values values(*s.tested, s.parameters);
-  return plan_of(s.tested->strategy, values.data(), cluster_layout::make(workers, servers, false), with, host,
+  return plan_of(s.tested->strategy, values.data(), cluster_layout::make(workers, servers, false, hosts), with, host,
                  s.tested->id);
 }
 
@@ -30,9 +32,10 @@ void set_shapes(simulation_setup& x, const std::vector<std::vector<std::int64_t>
   }
 }
 
-std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with) {
+std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with,
+                        std::uint32_t hosts) {
   try {
-    plan_for(s, workers, servers, with);
+    plan_for(s, workers, servers, with, hosts);
   } catch (const failure& e) {
     if (e.code() != exit_code::usage) throw;
     return e.what();
@@ -116,6 +119,29 @@ simulation_result run_simulation(const subject& s, const simulation_setup& x) {
   } catch (const std::exception& e) {
     throw failed(title(x) + e.what());
   }
+}
+
+simulation_result run_unfinished(const subject& s, const simulation_setup& x) {
+  try {
+    simulation_result r = simulate(*s.plugins, x);
+    report_progress();
+    return r;
+  } catch (const std::exception& e) {
+    throw failed(title(x) + e.what());
+  }
+}
+
+void need_messages(const subject& s, const simulation_setup& x, const simulation_result& r) {
+  if (std::any_of(r.counted.begin(), r.counted.end(), [](const auto& c) { return c.messages_sent != 0; })) return;
+  const parameter_values values(*s.tested, s.parameters);
+  const cluster_layout layout = cluster_layout::make(x.workers, x.servers, x.colocate);
+  const rg_cluster cluster = layout.view(UINT32_MAX);
+  for (std::uint32_t a = 0; a < layout.size(); ++a)
+    for (std::uint32_t b = 0; b < a; ++b)
+      require(
+          !s.tested->strategy.talks(values.data(), &cluster, a, b),
+          fmt::format("{}talks() says that ranks {} and {} exchange messages, but no rank sends any", title(x), b, a));
+  throw skipped("its workers send nothing; each trains alone");
 }
 
 void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) {

@@ -15,11 +15,12 @@
 namespace regatta::conformance {
 
 // Returns what the strategy under test plans for a cluster. Throws failure if it refuses the cluster or the optimizer.
-rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with = {});
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with = {},
+                 std::uint32_t hosts = 1);
 // Returns why plan() rejects the cluster or the optimizer (RG_E_CONFIG); empty: it does not. Throws failure if plan()
 // fails otherwise.
 std::string why_refused(const subject& s, std::uint32_t workers, std::uint32_t servers,
-                        const optimizer_config& with = {});
+                        const optimizer_config& with = {}, std::uint32_t hosts = 1);
 // Returns why plan() rejects clipping; empty: it does not.
 std::string why_not_clipped(const subject& s);
 // Returns the number of workers, from 1 to 8, that plan() accepts and that is next to `wanted`: for 3 the first of
@@ -72,6 +73,11 @@ void for_all(const subject& s, const std::function<void(simulation_setup&)>& f);
 std::string title(const simulation_setup& x);
 // Simulates the run. Throws failed if it fails, or leaves operations pending.
 simulation_result run_simulation(const subject& s, const simulation_setup& x);
+// Simulates the run. Operations may be under way where it stops, before finish(). Throws failed if it fails.
+simulation_result run_unfinished(const subject& s, const simulation_setup& x);
+// Throws skipped if no rank sent a message in the run `r`: each worker trains alone. Throws failed if talks() says
+// otherwise.
+void need_messages(const subject& s, const simulation_setup& x, const simulation_result& r);
 
 // Throws failed unless all workers have the same weights at the end.
 void expect_same_end(const simulation_setup& x, const simulation_result& r);
@@ -81,9 +87,11 @@ void expect_identical(const simulation_setup& x, const simulation_result& r);
 // Returns true if the values are equal up to the rounding of fp32 in a few steps with gradients of about 1.
 bool agree(float value, double expected);
 
-// The tests of what plan() and talks() declare, and of the numbers that a strategy which is not exact trains with.
+// The tests of what plan() and talks() declare, of the numbers that a strategy which is not exact trains with, and of
+// workers that average their weights.
 std::vector<test> declaration_tests();
 std::vector<test> training_tests();
+std::vector<test> averaging_tests();
 // Weights of several buckets, for a strategy that is not synchronous: throws failed if its workers exchange only some.
 void expect_all_buckets_exchanged(const subject& s);
 

@@ -4,12 +4,8 @@
 // averaging weights. All run with several numbers of workers: a factor or a neighbour may be right for one only.
 #include "check/strategy/simulated.hpp"
 
-#include "check/harness/progress.hpp"
-#include "cluster/layout.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -19,20 +15,6 @@ namespace {
 
 // Three first: the messages of most mistakes name it.
 const std::vector<std::uint32_t> trained_sizes = {3, 4, 2, 5};
-
-// Throws skipped if no rank sends a message: each worker trains alone. Throws failed if talks() says otherwise.
-void need_messages(const subject& s, const simulation_setup& x, const simulation_result& r) {
-  if (std::any_of(r.counted.begin(), r.counted.end(), [](const auto& c) { return c.messages_sent != 0; })) return;
-  const parameter_values values(*s.tested, s.parameters);
-  const cluster_layout layout = cluster_layout::make(x.workers, x.servers, x.colocate);
-  const rg_cluster cluster = layout.view(UINT32_MAX);
-  for (std::uint32_t a = 0; a < layout.size(); ++a)
-    for (std::uint32_t b = 0; b < a; ++b)
-      require(
-          !s.tested->strategy.talks(values.data(), &cluster, a, b),
-          fmt::format("{}talks() says that ranks {} and {} exchange messages, but no rank sends any", title(x), b, a));
-  throw skipped("its workers send nothing; each trains alone");
-}
 
 // Returns the weights after `steps` steps: of a synchronous strategy those of all workers, else the mean of theirs.
 std::vector<float> weights_after(const subject& s, simulation_setup x, std::uint64_t steps, const rg_plan& p) {
@@ -139,7 +121,10 @@ std::string wrong_factor(const std::vector<tensor_mean>& early, const std::vecto
 // error thus falls to 1/16, to 1/4, or not at all; the limit is 1/2. Small T come first, larger ones if an element may
 // not have been sent yet. An error of 1 % always passes: rounding to bf16 is 0.4 % of each element. A large error may
 // also fall to a half and stay there, because a tensor is left out or its gradient is doubled, which is an error of its
-// whole norm: 0.3 of the norm is the limit for each tensor.
+// whole norm: 0.3 of the norm is the limit for each tensor. An error that falls to a half may also end at a few
+// percent, because a residual decays by 1 % in each step, or each gradient is 4 % too large. One that is above 1 % must
+// therefore fall in the last part of a run, too: of the first cluster from 800 to 3200 steps, or from 2000 to 8000. It
+// falls to 1/4 or 1/2 there if the strategy is right, and the limit is 3/4.
 //
 // Workers that average their weights, or that are asynchronous, apply T g as well if the gradient does not depend on
 // the weights. Where a step is not lossy, only rounding and the averages' own order are left: 0.05 of the norm. Servers
@@ -163,11 +148,14 @@ mean_run expect_mean(const subject& s, std::uint32_t workers, std::uint64_t firs
   const auto means_after = [&](std::uint64_t steps) {
     return means_of(x, start, weights_after(s, x, before + steps, p), before, steps);
   };
-  mean_error early{}, late{};
+  mean_error early{}, late{}, middle{}, last{};
   std::vector<tensor_mean> few, many;
-  std::uint64_t steps = 0, more = 0; // after `more` times as many steps the error is at most `part` of what it was
+  std::uint64_t steps = 0, between = 0,
+                more = 0; // after `more` times as many steps the error is at most `part` of what it was
   double part = 0;
-  const auto falls = [&] { return late.elements <= std::max(0.01, part * early.elements); };
+  constexpr double small = 0.01, most_of_middle = 0.75;
+  const auto falls = [&] { return late.elements <= std::max(small, part * early.elements); };
+  bool falls_further = true;
   // Runs of clusters behind the first one are shorter if that is enough: there the error falls to 1/4 or 1/2.
   struct attempt {
     std::uint64_t steps, more;
@@ -187,17 +175,32 @@ mean_run expect_mean(const subject& s, std::uint32_t workers, std::uint64_t firs
     late = error_of(many, merged ? std::clamp(factor_of(many), 1.0, static_cast<double>(workers)) : 1);
     if (!lossy(p) && late.tensor <= most_of_tensor) return {some, first && more > 4};
     if (falls() && late.tensor <= most_of_tensor) {
+      falls_further = true;
+      if (!first && lossy(p) && late.elements > small) {
+        const bool longer = some == 50; // else a run in between, for runs of 64 T take long
+        between = longer ? more * steps : more / 4 * steps;
+        many = longer ? means_after(4 * between) : many;
+        middle = longer ? late : error_of(means_after(between), 1);
+        last = longer ? error_of(many, 1) : late;
+        falls_further = last.elements <= std::max(small, most_of_middle * middle.elements);
+      }
+      if (!falls_further) continue;
       // Rounding of fp32 weights over the steps is below this.
       if (lossy(p) && !first && std::max(early.elements, late.elements) < 1e-3)
         remark("its sums are exact here; without RG_PLAN_LOSSY the stricter tests `serial`, `clip` and `buckets` run");
       return {some, first && more > 4};
     }
   }
-  const std::string factor = wrong_factor(few, many, late, workers);
+  const std::string factor = wrong_factor(few, many, falls_further ? late : last, workers);
+  require(falls_further,
+          fmt::format("{}with a constant gradient, the mean of what {} steps apply differs from it by {:.3g} of each "
+                      "element (root mean square), and of {} steps by {:.3g}; expected at most {} of that or {}: {}",
+                      title(x), between, middle.elements, 4 * between, last.elements, most_of_middle, small,
+                      !factor.empty() ? factor : "a part of what a step does not send is lost, not sent later"));
   require(!lossy(p) || falls(),
           fmt::format("{}with a constant gradient, the mean of what {} steps apply differs from it by {:.3g} of each "
-                      "element (root mean square), and of {} steps by {:.3g}; expected at most {} of that or 0.01: {}",
-                      title(x), steps, early.elements, more * steps, late.elements, part,
+                      "element (root mean square), and of {} steps by {:.3g}; expected at most {} of that or {}: {}",
+                      title(x), steps, early.elements, more * steps, late.elements, part, small,
                       !factor.empty() ? factor
                                       : "a step must send later what it does not send (error feedback), or its errors "
                                         "must average out"));
@@ -212,19 +215,8 @@ void mean_gradient(const subject& s) {
   if (equals_serial_run(some_plan(s))) throw skipped("test `serial` is stricter for this strategy");
   mean_run run;
   for (const std::uint32_t workers : accepted_sizes(s, trained_sizes)) {
-    if (run.slow) return remark("it needs thousands of steps, so that fewer numbers of workers are tested");
+    if (run.slow) return remark("its runs take many steps, so that fewer numbers of workers are tested");
     run = expect_mean(s, workers, run.steps);
-  }
-}
-
-// Simulates the run. Operations may be under way where it stops, before finish().
-simulation_result run_unfinished(const subject& s, const simulation_setup& x) {
-  try {
-    simulation_result r = simulate(*s.plugins, x);
-    report_progress();
-    return r;
-  } catch (const std::exception& e) {
-    throw failed(title(x) + e.what());
   }
 }
 
@@ -308,81 +300,6 @@ void trains(const subject& s) {
 }
 
 } // namespace
-
-namespace {
-
-// Returns a run with about so many elements, in tensors whose ends are not the ends of buckets.
-simulation_setup setup_of_size(const subject& s, std::uint32_t workers, std::int64_t elements) {
-  simulation_setup x = setup_for(s, workers, 2);
-  x.late_tensor = x.flat_tensor = SIZE_MAX;
-  set_shapes(x, {{elements / 1000, 560}, {33}, {elements / 1000 * 139 + 1, 3}, {5}});
-  x.optimizer.plugin = "sgd";
-  x.optimizer.momentum = 0;
-  return x;
-}
-
-// Returns as many elements as take several buckets, or are more than one of 4 MiB: a strategy that cuts them into more
-// buckets sends more messages.
-std::int64_t elements_of_buckets(const subject& s, std::uint32_t workers, const rg_plan& p) {
-  constexpr std::int64_t sizes[] = {1000, 5000, 70'000, 1'250'000};
-  std::uint64_t messages_of_one = 0;
-  for (const std::int64_t elements : sizes) {
-    if (elements == std::end(sizes)[-1]) break;
-    simulation_setup x = setup_of_size(s, workers, elements);
-    x.steps = p.period;
-    std::uint64_t messages = 0;
-    for (const auto& c : run_simulation(s, x).counted) messages += c.messages_sent;
-    if (elements == sizes[0]) messages_of_one = messages;
-    if (messages >= 3 * messages_of_one) return elements;
-  }
-  return std::end(sizes)[-1];
-}
-
-} // namespace
-
-// The targets of the workers are apart, so that weights which are not exchanged drift apart, too. Weights that are
-// exchanged stay together, in each part of the arena alike.
-void expect_all_buckets_exchanged(const subject& s) {
-  constexpr std::uint64_t few_steps = 8, most_steps = 40, blocks = 64;
-  const std::uint32_t workers = workers_near(s, 3);
-  const rg_plan p = plan_for(s, workers, 2);
-  if (whole_periods(p, few_steps) > most_steps)
-    throw skipped(fmt::format("its period of {} steps takes too long with large tensors", p.period));
-  simulation_setup x = setup_of_size(s, workers, elements_of_buckets(s, workers, p));
-  x.pull = 1;
-  x.pull_apart = 2;
-  x.steps = whole_periods(p, few_steps);
-  simulated_checkpoint end; // not used: finish() may exchange what the steps do not
-  if (!needs_servers(s)) x.stop_at = &end;
-  const simulation_result r = run_unfinished(s, x);
-  need_messages(s, x, r);
-  std::vector<double> apart; // by block: root mean square of the distance from the mean of the workers
-  const std::uint64_t block = r.weights.at(0).size() / blocks;
-  for (std::uint64_t first = 0; first + block <= r.weights.at(0).size(); first += block) {
-    double squares = 0;
-    for (std::uint64_t i = first; i < first + block; ++i) {
-      double mean = 0;
-      for (const auto& w : r.weights) mean += w[i] / workers;
-      for (const auto& w : r.weights) squares += std::pow(w[i] - mean, 2);
-    }
-    apart.push_back(std::sqrt(squares / static_cast<double>(block * workers)));
-  }
-  std::vector<double> sorted = apart;
-  std::ranges::sort(sorted);
-  // Of workers that train alone: steps towards targets with this distance from their mean.
-  double targets = 0;
-  for (std::uint32_t w = 0; w < workers; ++w)
-    targets += std::pow(x.pull_apart * (w - (workers - 1) / 2.0), 2) / workers;
-  const double alone = static_cast<double>(x.steps) * x.optimizer.lr * x.pull * std::sqrt(targets);
-  const double most = std::max(3 * sorted[sorted.size() / 2], alone / 4);
-  for (std::size_t b = 0; b < apart.size(); ++b)
-    require(
-        apart[b] <= most,
-        fmt::format("{}after {} steps the weights of the workers are {:.3g} apart in elements {} to {} of the arena, "
-                    "and {:.3g} in half of its parts; expected at most {:.3g}: are all buckets exchanged in each "
-                    "step?",
-                    title(x), x.steps, apart[b], b * block, (b + 1) * block - 1, sorted[sorted.size() / 2], most));
-}
 
 std::vector<test> training_tests() {
   return {

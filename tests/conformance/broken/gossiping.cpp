@@ -12,7 +12,7 @@ namespace {
 struct sound {
   static constexpr bool steps_of_three = false, fixed_pairs = false, says_bound_0 = false, first_bucket_only = false,
                         one_buffer_for_both = false, one_buffer_for_lanes = false, applies_early = false,
-                        sends_first = false, refuses_odd = false;
+                        sends_first = false, refuses_odd = false, on_a_line = false;
 };
 
 template <class Mistake> struct gossip : rg::data_parallel<gossip<Mistake>> {
@@ -25,7 +25,8 @@ template <class Mistake> struct gossip : rg::data_parallel<gossip<Mistake>> {
     plan.flags = RG_PLAN_AGREES | (Mistake::fixed_pairs ? 0 : RG_PLAN_BOUNDED);
     plan.lanes = p.lanes;
     // A step ends when both neighbours have computed it: a worker at distance d ends d - 1 steps before another one.
-    if (!Mistake::says_bound_0 && !Mistake::fixed_pairs && c.workers > 1) plan.bound = c.workers / 2 - 1;
+    const std::uint32_t farthest = Mistake::on_a_line ? c.workers - 1 : c.workers / 2;
+    if (!Mistake::says_bound_0 && !Mistake::fixed_pairs && c.workers > 1) plan.bound = farthest - 1;
     return plan;
   }
 
@@ -33,6 +34,9 @@ template <class Mistake> struct gossip : rg::data_parallel<gossip<Mistake>> {
     const std::uint32_t n = c.workers(), me = c.rank();
     if (Mistake::fixed_pairs && n % 2 == 0) {
       peers.push_back(me ^ 1);
+    } else if (Mistake::on_a_line) {
+      if (me > 0) peers.push_back(me - 1);
+      if (me + 1 < n) peers.push_back(me + 1);
     } else if (n > 1) {
       peers.push_back((me + n - 1) % n);
       if (n > 2) peers.push_back((me + 1) % n);
@@ -107,6 +111,9 @@ struct early : sound {
 struct send_first : sound {
   static constexpr bool sends_first = true;
 };
+struct by_degree : sound {
+  static constexpr bool on_a_line = true;
+};
 struct even_only : sound {
   static constexpr bool refuses_odd = true;
 };
@@ -123,4 +130,5 @@ RG_PLUGIN(
     rg::strategy<gossip<one_buffer>>("gossips_into_one_buffer", "broken: both neighbours' weights go into one buffer"),
     rg::strategy<gossip<lanes_share>>("gossips_across_lanes", "broken: buckets on two lanes share buffers"),
     rg::strategy<gossip<early>>("gossips_before_sent", "broken: changes weights that it is still sending"),
+    rg::strategy<gossip<by_degree>>("gossips_by_degree", "broken: workers at the ends of a line have fewer neighbours"),
     rg::strategy<gossip<send_first>>("gossips_send_first", "broken: all workers send before they receive"))
