@@ -151,7 +151,7 @@ yaml_comments comments_of(std::size_t document) {
             {pod + "affinity", "No two pods of the job on one node."},
             {container + "args",
              "The result goes to standard output of pod 0, and its folder to " + std::string(results_folder) + "."},
-            {container + "resources", "Equal requests and limits: CPUs and memory are the pod's own."},
+            {container + "resources", "Requests equal limits: no other pod is promised these CPUs and this memory."},
             {pod + "volumes/0/name", "Mode 0400, in decimal: nobody else in the pod can read it."},
             {pod + "volumes/3/name", "Shared memory of NCCL and MPI; without it, it ends at 64 MiB."}};
   }

@@ -17,11 +17,13 @@ bool letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Returns true for a text that needs no quotes: it begins with a letter, so it is no number, date or marker, and is none
+// Returns true for a text that needs no quotes: it begins with a letter or '/', so it is no number, date or marker, and is none
 // of the words that YAML 1.1 takes for a truth value or null.
 bool is_plain(const std::string& text) {
-  if (text.empty() || text.size() > 200 || !letter(text[0])) return false;
-  const auto harmless = [](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '/'; };
+  if (text.empty() || text.size() > 200 || !(letter(text[0]) || text[0] == '/')) return false;
+  const auto harmless = [](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '/';
+  };
   if (!std::ranges::all_of(text, harmless)) return false;
   std::string lower = text;
   std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev image: writes build/image/root.tar, the root folder of a container image (Containerfile): Debian of this
+# machine's release with the essential packages, the libraries that the program of build/release and its plugins need,
+# and their installation in /usr. Takes mmdebstrap, which ./dev installs; without root it uses user namespaces. As root,
+# it then runs the program in that root.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+product=$root/build/release
+out=$root/build/image
+
+# Runs what the image is for, in a new mount namespace, so that the mounts disappear with this process.
+if [ "${1:-}" = try ]; then
+  target=$2
+  mount -t proc proc "$target/proc"
+  mount -t tmpfs tmpfs "$target/tmp"
+  mount -t tmpfs tmpfs "$target/dev"
+  for device in null zero full random urandom; do
+    touch "$target/dev/$device"
+    mount --bind "/dev/$device" "$target/dev/$device"
+  done
+  mkdir "$target/dev/shm"
+  mount -t tmpfs tmpfs "$target/dev/shm"
+  run() { chroot "$target" /usr/bin/env -i HOME=/tmp PATH=/usr/bin:/bin LANG=C.UTF-8 "$@"; }
+  run regatta list >/dev/null
+  run regatta run /usr/share/doc/regatta/examples/quickstart.toml --out /tmp/r --progress never --log error \
+    --set measure.steps=5 --set measure.repeats=1 --sweep transport.plugin=shm,tcp
+  exit
+fi
+
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+command -v dpkg >/dev/null && [ -n "$codename" ] ||
+  { echo "dev: image needs a Debian: the root has the libraries that the program was built with" >&2; exit 1; }
+
+# The packages of all libraries that the files need, directly or not.
+libraries=$(find "$product/bin/regatta" "$product/lib/regatta" -type f \( -name regatta -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
+  awk '/=> \//{ print $3 }' | sort -u | xargs -r readlink -f | sort -u)
+packages=$(for library in $libraries; do # dpkg may know a file without /usr, from before /lib became a link
+  dpkg-query -S "$library" 2>/dev/null || dpkg-query -S "${library#/usr}" 2>/dev/null ||
+    echo "dev: image: $library belongs to no package" >&2
+done | cut -d: -f1 | sort -u | paste -sd,)
+
+# Settings with which apt reaches its archive from here, such as proxies.
+options=()
+for f in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
+  [ ! -f "$f" ] || options+=(--aptopt="$f")
+done
+mkdir -p "$out"
+log=$out/image.log
+echo "dev: making build/image/root.tar of Debian $codename" >&2
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct) \
+  mmdebstrap --variant=essential --include="$packages" "${options[@]}" \
+  --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+  --customize-hook="DESTDIR=\"\$1\" cmake --install '$product' --prefix /usr --strip" \
+  "$codename" "$out/root.tar.new" >"$log" 2>&1 ||
+  { tail -n 20 "$log" >&2; echo "dev: image: the root could not be made; the whole log is build/image/image.log" >&2; exit 1; }
+mv "$out/root.tar.new" "$out/root.tar"
+echo "dev: $(du -h "$out/root.tar" | cut -f1); next: podman build -t regatta -f Containerfile build/image" >&2
+
+[ "$(id -u)" -eq 0 ] || { echo "dev: not tried: that needs root" >&2; exit 0; }
+folder=$(mktemp -d "${TMPDIR:-/var/tmp}/regatta-image.XXXXXX")
+trap 'rm -rf --one-file-system "$folder"' EXIT
+trap 'exit 130' INT TERM HUP
+tar -C "$folder" --exclude='./dev/*' -xf "$out/root.tar"
+echo "dev: running regatta in it" >&2
+unshare --mount --propagation private --pid --fork --kill-child bash "${BASH_SOURCE[0]}" try "$folder"
