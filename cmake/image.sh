@@ -23,7 +23,7 @@ if [ "${1:-}" = try ]; then
   mkdir "$target/dev/shm"
   mount -t tmpfs tmpfs "$target/dev/shm"
   run() { chroot "$target" /usr/bin/env -i HOME=/tmp PATH=/usr/bin:/bin LANG=C.UTF-8 "$@"; }
-  run regatta list >/dev/null
+  run regatta list >"$target/tmp/list" || { cat "$target/tmp/list"; exit 1; }
   run regatta run /usr/share/doc/regatta/examples/quickstart.toml --out /tmp/r --progress never --log error \
     --set measure.steps=5 --set measure.repeats=1 --sweep transport.plugin=shm,tcp
   exit
@@ -33,13 +33,27 @@ codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 command -v dpkg >/dev/null && [ -n "$codename" ] ||
   { echo "dev: image needs a Debian: the root has the libraries that the program was built with" >&2; exit 1; }
 
-# The packages of all libraries that the files need, directly or not.
-libraries=$(find "$product/bin/regatta" "$product/lib/regatta" -type f \( -name regatta -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
-  awk '/=> \//{ print $3 }' | sort -u | xargs -r readlink -f | sort -u)
-packages=$(for library in $libraries; do # dpkg may know a file without /usr, from before /lib became a link
-  dpkg-query -S "$library" 2>/dev/null || dpkg-query -S "${library#/usr}" 2>/dev/null ||
-    echo "dev: image: $library belongs to no package" >&2
-done | cut -d: -f1 | sort -u | paste -sd,)
+libraries_of() { # FILE: the files of all libraries that it needs, directly or not
+  ldd "$1" 2>/dev/null | awk '/=> \//{ print $3 }' | xargs -r readlink -f
+}
+package_of() { # FILE; dpkg may know it without /usr, from before /lib became a link
+  { dpkg-query -S "$1" 2>/dev/null || dpkg-query -S "${1#/usr}" 2>/dev/null; } | cut -d: -f1
+}
+# Plugins whose libraries are not Debian's (CUDA) are left out: they could not be loaded.
+needed=() left_out=()
+for file in "$product/bin/regatta" "$product"/lib/regatta/*.so; do
+  packages=()
+  for library in $(libraries_of "$file"); do
+    package=$(package_of "$library") || package=
+    packages+=("$package")
+    [ -n "$package" ] || { left_out+=("$(basename "$file")"); packages=(); break; }
+  done
+  needed+=("${packages[@]}")
+done
+[ "${left_out[0]:-}" != regatta ] ||
+  { echo "dev: image: the program itself needs libraries that are not Debian's: see ldd build/release/bin/regatta" >&2; exit 1; }
+[ ${#left_out[@]} -eq 0 ] || echo "dev: without ${left_out[*]}, whose libraries are not Debian's (docs/gpu.md)" >&2
+include=$(printf '%s\n' "${needed[@]}" | sort -u | paste -sd,)
 
 # Settings with which apt reaches its archive from here, such as proxies.
 options=()
@@ -50,12 +64,13 @@ mkdir -p "$out"
 log=$out/image.log
 echo "dev: making build/image/root.tar of Debian $codename" >&2
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct) \
-  mmdebstrap --variant=essential --include="$packages" "${options[@]}" \
+  mmdebstrap --variant=essential --include="$include" "${options[@]}" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
   --customize-hook="DESTDIR=\"\$1\" cmake --install '$product' --prefix /usr --strip" \
-  "$codename" "$out/root.tar.new" >"$log" 2>&1 ||
+  "${left_out[@]/#/--customize-hook=rm \"\$1\"/usr/lib/regatta/}" \
+  "$codename" "$out/new.tar" >"$log" 2>&1 ||
   { tail -n 20 "$log" >&2; echo "dev: image: the root could not be made; the whole log is build/image/image.log" >&2; exit 1; }
-mv "$out/root.tar.new" "$out/root.tar"
+mv "$out/new.tar" "$out/root.tar"
 echo "dev: $(du -h "$out/root.tar" | cut -f1); next: podman build -t regatta -f Containerfile build/image" >&2
 
 [ "$(id -u)" -eq 0 ] || { echo "dev: not tried: that needs root" >&2; exit 0; }
