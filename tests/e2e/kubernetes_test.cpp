@@ -50,6 +50,19 @@ TEST_CASE("as many pods as the largest case has ranks, with the file as it is") 
   CHECK(job_of(printed(s, "--format json --processes 9 --name x")).at("spec").at("parallelism") == 9);
 }
 
+TEST_CASE("the example for clusters runs with one process for each worker") {
+  const temporary_folder s;
+  const std::string file = "'" REGATTA_SOURCE "/examples/cluster/cluster.toml'";
+  const outcome o = program(s, "kubernetes " + file + " --image regatta --format json");
+  CHECK(job_of(o).at("spec").at("completions") == 4);
+  CHECK(o.err.empty());
+  const outcome run =
+      program(s, "run " + file + " --set model.hidden=[16] --set measure.steps=2 --set measure.repeats=1" +
+                     " --set measure.baseline=false --out r --progress never --format json");
+  INFO(run.err);
+  CHECK(run.code == 0);
+}
+
 TEST_CASE("each print has a new secret of 32 bytes in base64") {
   const temporary_folder s;
   std::vector<std::string> secrets;
