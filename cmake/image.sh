@@ -51,7 +51,7 @@ for file in "$product/bin/regatta" "$product"/lib/regatta/*.so; do
   needed+=("${packages[@]}")
 done
 [ "${left_out[0]:-}" != regatta ] ||
-  { echo "dev: image: the program itself needs libraries that are not Debian's: see ldd build/release/bin/regatta" >&2; exit 1; }
+  { echo "dev: image: the program needs libraries that are not Debian's: see ldd build/release/bin/regatta" >&2; exit 1; }
 [ ${#left_out[@]} -eq 0 ] || echo "dev: without ${left_out[*]}, whose libraries are not Debian's (docs/gpu.md)" >&2
 include=$(printf '%s\n' "${needed[@]}" | sort -u | paste -sd,)
 
@@ -69,7 +69,7 @@ SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct) \
   --customize-hook="DESTDIR=\"\$1\" cmake --install '$product' --prefix /usr --strip" \
   "${left_out[@]/#/--customize-hook=rm \"\$1\"/usr/lib/regatta/}" \
   "$codename" "$out/new.tar" >"$log" 2>&1 ||
-  { tail -n 20 "$log" >&2; echo "dev: image: the root could not be made; the whole log is build/image/image.log" >&2; exit 1; }
+  { tail -n 20 "$log" >&2; echo "dev: the root could not be made; the whole log is build/image/image.log" >&2; exit 1; }
 mv "$out/new.tar" "$out/root.tar"
 echo "dev: $(du -h "$out/root.tar" | cut -f1); next: podman build -t regatta -f Containerfile build/image" >&2
 

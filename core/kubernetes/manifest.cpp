@@ -76,7 +76,7 @@ ordered_json container_of(const kubernetes_job& job) {
                       {{"name", "REGATTA_COORDINATOR"}, {"value", coordinator_of(job)}},
                       {{"name", "REGATTA_SECRET_FILE"}, {"value", fmt::format("{}/secret", secret_folder)}}}}};
   if (ordered_json resources = resources_of(job); !resources.empty()) c["resources"] = std::move(resources);
-  c["securityContext"] = {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
+  c["securityContext"] = {{"allowPrivilegeEscalation", false}};
   c["volumeMounts"] = {{{"name", "secret"}, {"mountPath", secret_folder}, {"readOnly", true}},
                        {{"name", "experiment"}, {"mountPath", experiment_folder}, {"readOnly", true}},
                        {{"name", "results"}, {"mountPath", results_folder}},

@@ -3,7 +3,8 @@
 #
 #     ./kubernetes.sh registry.example.org/regatta:0.1 [FILE.toml] [OPTION of regatta kubernetes...]
 #
-# The job is in the namespace of kubectl's context. Takes kubectl, and a Kubernetes of 1.28 or later, which labels pods with their index.
+# The job is in the namespace of kubectl's context. Takes kubectl, and a Kubernetes of 1.28 or later, which labels pods
+# with their index.
 set -euo pipefail
 
 image=${1:?usage: kubernetes.sh IMAGE [FILE.toml] [OPTION...]}

@@ -16,8 +16,8 @@ file=${1:-cluster.toml}
 [ $# -eq 0 ] || shift
 
 # --mpi=pmix: the processes get the coordinator's address and the secret through PMIx, so nothing else has to be set.
-# Without it, Slurm tells them only their numbers, and Regatta refuses to run. `srun --mpi=list` shows whether this Slurm
-# has the plugin.
+# Without it, Slurm tells them only their numbers, and Regatta refuses to run. `srun --mpi=list` shows whether this
+# Slurm has the plugin.
 # --cpu-bind=none: Regatta binds the ranks to CPUs by itself, within what Slurm gives to the task.
 # The results are in regatta-JOBID, written by process 0: a folder that its node sees, such as one in your home.
 # After a job that reached its time limit, this goes on with its campaign:
