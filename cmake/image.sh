@@ -51,7 +51,7 @@ for file in "$product/bin/regatta" "$product"/lib/regatta/*.so; do
   needed+=("${packages[@]}")
 done
 [ "${left_out[0]:-}" != regatta ] ||
-  { echo "dev: image: the program needs libraries that are not Debian's: see ldd build/release/bin/regatta" >&2; exit 1; }
+  { echo "dev: the program needs libraries that are not Debian's: ldd build/release/bin/regatta" >&2; exit 1; }
 [ ${#left_out[@]} -eq 0 ] || echo "dev: without ${left_out[*]}, whose libraries are not Debian's (docs/gpu.md)" >&2
 include=$(printf '%s\n' "${needed[@]}" | sort -u | paste -sd,)
 
