@@ -10,6 +10,7 @@
 #include "cli/data.hpp"
 #include "cli/describe.hpp"
 #include "cli/doctor.hpp"
+#include "cli/kubernetes.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/list.hpp"
 #include "cli/new.hpp"
@@ -279,6 +280,29 @@ int dispatch(int argc, char** argv) {
   add_option(trace_app, "--step", trace.step, "N", "the number of the step in the run (default: the last one)");
   add_option(trace_app, "--top", trace.top, "N", "lines of the table (default: 15)");
 
+  kubernetes_options pods;
+  CLI::App* kubernetes_app =
+      app.add_subcommand("kubernetes", "print the Kubernetes objects that run an experiment in pods");
+  add_option(kubernetes_app, "FILE", pods.file, "FILE.toml", "the experiment")->required();
+  add_option(kubernetes_app, "--image", pods.image, "NAME", "the image, which has the program in PATH")->required();
+  add_option(kubernetes_app, "--namespace", pods.namespace_, "NS", "default: that of kubectl's context");
+  add_option(kubernetes_app, "--name", pods.name, "JOB", "of the job (default: regatta-NAME of the experiment)");
+  add_option(kubernetes_app, "--processes", pods.processes, "N",
+             "pods of one process each (default: the ranks that the largest case needs)")
+      ->check(CLI::Range(1, 4096));
+  add_option(kubernetes_app, "--cpu", pods.cpu, "N", "CPUs of a pod: 4, 0.5, 500m (default: no limit)");
+  add_option(kubernetes_app, "--memory", pods.memory, "SIZE", "memory of a pod: 16GiB (default: no limit)");
+  add_option(kubernetes_app, "--gpu", pods.gpus, "N", "GPUs of a pod (default: 1 if train.device is cuda, else 0)")
+      ->check(CLI::Range(0, 64));
+  add_option(kubernetes_app, "--results", pods.results_claim, "CLAIM",
+             "a PersistentVolumeClaim for the folder of results, which all pods can mount (default: it ends with the "
+             "pod, and the result is in the log of pod 0)");
+  kubernetes_app->add_flag("--one-per-node", pods.one_per_node, "no two pods on one node");
+  add_option(kubernetes_app, "--format", pods.format, "FORMAT", "yaml (default) or json")
+      ->check(CLI::IsMember({"yaml", "json"}));
+  add_plugin_path(kubernetes_app, pods.plugin_path);
+  kubernetes_app->footer("docs/cluster.md shows how to make the image, start the job and get its results.");
+
   std::string new_kind, new_name;
   CLI::App* new_app = app.add_subcommand("new", "write the project of a plugin of your own, which builds and runs");
   add_option(new_app, "KIND", new_kind, "", "model, strategy, transport, compressor or executor")
@@ -347,6 +371,7 @@ int dispatch(int argc, char** argv) {
   }
   if (*trace_app) return trace_verb(trace);
   if (*report_app) return report_verb(report);
+  if (*kubernetes_app) return kubernetes_verb(pods);
   if (*new_app) return new_verb(new_kind, new_name);
   if (*data_app) return make_data_verb(data_format, data_folder);
   if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <thread>
@@ -181,6 +182,35 @@ TEST_CASE("only rank 0 makes the communicator's id, and everybody joins with it"
   const std::array<rg_blob, 3> blobs = {rg_blob{id.data(), id.size()}, {}, {}};
   t.connect(blobs, 1'000'000'000);
   CHECK(script.log == calls{"join 128 1/3"});
+}
+
+TEST_CASE("NCCL gets the interfaces of this rank's addresses before it makes an id, unless the user names some") {
+  struct watching : recorder {
+    using recorder::recorder;
+    std::vector<std::byte> make_id() override {
+      const char* names = std::getenv("NCCL_SOCKET_IFNAME");
+      s.log.push_back(names ? names : "none");
+      return recorder::make_id();
+    }
+  };
+  const auto chosen = [](std::vector<const char*> addresses) {
+    recorder::script script;
+    transport t([&](std::uint32_t) { return std::make_unique<watching>(script); }, {});
+    rg_world world{};
+    world.size = 2;
+    world.addresses = addresses.data();
+    world.address_count = static_cast<std::uint32_t>(addresses.size());
+    t.listen(world);
+    REQUIRE(script.log.size() == 2);
+    return script.log[0];
+  };
+  unsetenv("NCCL_SOCKET_IFNAME");
+  CHECK(chosen({}) == "none");
+  CHECK(chosen({"203.0.113.1"}) == "none"); // an address for documentation, which no interface has
+  CHECK(chosen({"203.0.113.1", "127.0.0.1"}) == "=lo");
+  setenv("NCCL_SOCKET_IFNAME", "ib", 1);
+  CHECK(chosen({"127.0.0.1"}) == "ib");
+  unsetenv("NCCL_SOCKET_IFNAME");
 }
 
 TEST_CASE("posts between two polls form one group, in their order, and complete with one fence behind it") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport.hpp"
 
+#include "interfaces.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -44,6 +46,7 @@ rg_transport_caps transport::caps() {
 
 rg_blob transport::listen(const rg_world& world) {
   rank_ = world.rank;
+  choose_interfaces(world);
   medium_ = open_(world.rank);
   if (world.rank == 0 && world.size > 1) id_ = medium_->make_id();
   return {id_.data(), id_.size()};
