@@ -14,99 +14,20 @@ everything: `down` kills it. The processes are found by their names in /proc: th
 A host has: /etc/hosts with all names, /dev/shm, /run, /proc, /sys, /etc/machine-id and boot_id of its own; the rest of
 the file system is this machine's. /srv is empty at first and shared by all hosts of a cluster and by nobody else.
 """
-import argparse, ctypes, os, re, signal, subprocess, sys, tempfile, time, uuid
-from pathlib import Path
+import argparse, os, re, signal, subprocess, sys, time
 
-MARK = "regatta-hosts"  # the name of each init is MARK:CLUSTER:HOST
-SWITCH = "switch"
-SKIPPED = 77  # the exit code of a test that cannot run here
-NAMESPACES = {"pid": 0x20000000, "time": 0x80, "ipc": 0x08000000, "uts": 0x04000000, "net": 0x40000000, "mnt": 0x20000}
-libc = ctypes.CDLL(None, use_errno=True)
+sys.dont_write_bytecode = True  # nothing is left in the source tree
+from cluster import MARK, NAMESPACES, SKIPPED, SWITCH, Cluster, clusters, cpu_group, end, enter_namespaces, libc
+from cluster import run, take_down
+from faults import impair, limit_cpu, link_state, power_off, rate, set_rate, start_forwarder
 
-
-def end(code, message):
-    sys.stderr.write(f"hosts.py: {message}\n")
-    sys.exit(code)
-
-
-def run(*command, inside=None, namespaces=()):
-    """Runs a command, in the namespaces of the process `inside` if one is given. Ends the program if it fails."""
-    enter = (lambda: enter_namespaces(inside, namespaces)) if inside else None
-    done = subprocess.run(command, preexec_fn=enter, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        end(1, f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
-
-
-def enter_namespaces(pid, names):
-    files = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), NAMESPACES[name]) for name in names]
-    for file, kind in files:  # opened before the first is entered: /proc may be another after that
-        if libc.setns(file, kind) != 0:
-            raise OSError(ctypes.get_errno(), f"setns: {os.strerror(ctypes.get_errno())}")
-
-
-# --- Which clusters there are -----------------------------------------------------------------------------------------
-
-
-def marked_processes():
-    """Yields (pid, cluster, host, ready) for the inits, and for the processes that are about to become one."""
-    for entry in os.listdir("/proc"):
-        try:
-            words = Path("/proc", entry, "cmdline").read_bytes().decode(errors="replace").split("\0") if entry.isdigit() else []
-        except OSError:
-            continue  # it has ended
-        for word in words:
-            mark, _, rest = word.partition(":")
-            if mark == MARK and ":" in rest:
-                cluster, host = rest.split(":", 1)
-                yield int(entry), cluster, host, words[0] == word
-                break
-
-
-def clusters():
-    """Returns {cluster: {host: pid of its init}}; the switch is one of the hosts."""
-    found = {}
-    for pid, cluster, host, ready in marked_processes():
-        hosts = found.setdefault(cluster, {})
-        if ready:
-            hosts[host] = pid
-    return found
-
-
-class Cluster:
-    """A running cluster: that of the given name, or the only one."""
-
-    def __init__(self, name):
-        all_clusters = clusters()
-        if not name and len(all_clusters) != 1:
-            end(2, f"expected --prefix or REGATTA_HOSTS: there are {len(all_clusters)} clusters "
-                   f"({', '.join(sorted(all_clusters)) or 'start one with: hosts.py up 4'})")
-        self.name = name or next(iter(all_clusters))
-        self.inits = all_clusters.get(self.name, {})
-        if SWITCH not in self.inits:
-            end(2, f"no cluster \"{self.name}\" is up; there are: {', '.join(sorted(all_clusters)) or 'none'}")
-
-    def init(self, host):
-        if host not in self.inits:
-            end(2, f"cluster {self.name} has no host \"{host}\"; it has {', '.join(self.hosts())}")
-        return self.inits[host]
-
-    def hosts(self):
-        return sorted((h for h in self.inits if h != SWITCH), key=lambda h: int(h[1:]))
-
-    def on_host(self, host, *command):
-        return run(*command, inside=self.init(host), namespaces=("net", "uts", "ipc", "mnt"))
-
-    def on_switch(self, *command):
-        return run(*command, inside=self.inits[SWITCH], namespaces=("net", "mnt"))
-
-
-# --- up -----------------------------------------------------------------------------------------------------------------
+# --- up
 
 # The init of a host ignores SIGCHLD, so that the kernel itself reaps the orphans that it inherits.
 INIT = 'trap "" CHLD; cd /; exec -a "$0" sleep infinity'
 
 SWITCH_MOUNTS = """
+mount -t sysfs sysfs /mnt && mount --move /mnt /sys
 mount -t tmpfs -o mode=1777 tmpfs /srv
 mount -t tmpfs tmpfs /dev/shm   # the controls of the forwarders
 """
@@ -155,19 +76,6 @@ def wait_for_inits(cluster, hosts):
         time.sleep(0.01)
 
 
-def bits_per_second(rate):
-    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", rate.lower())
-    if not match:
-        end(2, f"expected a rate such as 100mbit or 1gbit, got \"{rate}\"")
-    return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
-
-
-def limit_rate(on, device, rate):
-    """Limits what leaves through the device. The bucket holds 1 ms, the queue before it 20 ms, as in a shallow switch."""
-    burst = max(int(bits_per_second(rate) / 8 * 1e-3), 16384)
-    on("tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", str(burst), "latency", "20ms")
-
-
 def port(host, network):
     """The switch's end of the host's link eth<network>."""
     return f"{host}.{network}"
@@ -184,16 +92,17 @@ def up(options):
     clocks = dict(pair.split("=") for pair in options.clock)
     start_init(name, SWITCH, None, None)
     wait_for_inits(name, [SWITCH])
-    run("bash", "-ec", SWITCH_MOUNTS, inside=clusters()[name][SWITCH], namespaces=("mnt",))
+    run("bash", "-ec", SWITCH_MOUNTS, inside=clusters()[name][SWITCH], namespaces=("net", "mnt"))
     for host in hosts:
         start_init(name, host, clocks.get(host), clusters()[name][SWITCH])
     wait_for_inits(name, hosts)
 
     cluster = Cluster(name)
-    table = "127.0.0.1 localhost\n::1 localhost\n" + "".join(f"10.77.0.{1 + i} {host}\n" for i, host in enumerate(hosts))
+    table = "127.0.0.1 localhost\n::1 localhost\n"
+    table += "".join(f"10.77.0.{1 + i} {host}\n" for i, host in enumerate(hosts))
     for host in hosts:
         run("bash", "-ec", HOST_SETUP, host, host, table, "private-tmp" if options.private_tmp else "",
-            inside=cluster.init(host), namespaces=NAMESPACES if host in clocks else [n for n in NAMESPACES if n != "time"])
+            inside=cluster.init(host), namespaces=NAMESPACES)
     for network in range(options.networks):
         cluster.on_switch("ip", "link", "add", f"br{network}", "type", "bridge")
         cluster.on_switch("ip", "link", "set", f"br{network}", "up")
@@ -206,19 +115,19 @@ def connect(cluster, host, network, options):
     """Gives the host its interface eth<network>, 10.<77 + network>.0.<1 + number of the host>."""
     end_of_host = f"eth{network}"
     # ip(8) resolves the number of a process in its own process namespace, which must be this one.
-    cluster.on_switch("ip", "link", "add", port(host, network), "type", "veth", "peer", "name", end_of_host,
-                      "netns", str(cluster.init(host)))
+    init = str(cluster.init(host))
+    if host in options.forwarder:
+        start_forwarder(cluster, port(host, network))
+        cluster.on_switch("ip", "link", "set", port(host, network) + "h", "netns", init, "name", end_of_host)
+    else:
+        cluster.on_switch("ip", "link", "add", port(host, network), "type", "veth",
+                          "peer", "name", end_of_host, "netns", init)
     cluster.on_switch("ip", "link", "set", port(host, network), "master", f"br{network}", "up")
     cluster.on_host(host, "ip", "address", "add", f"10.{77 + network}.0.{1 + int(host[1:])}/24", "broadcast", "+",
                     "dev", end_of_host)
     cluster.on_host(host, "ip", "link", "set", end_of_host, "up")
     if options.rate:
-        set_rate(cluster, host, network, options.rate)
-
-
-def set_rate(cluster, host, network, rate):
-    limit_rate(cluster.on_switch, port(host, network), rate)
-    limit_rate(lambda *command: cluster.on_host(host, *command), f"eth{network}", rate)
+        set_rate(cluster, port(host, network), options.rate)
 
 
 def check_machine():
@@ -233,24 +142,7 @@ def check_machine():
         end(SKIPPED, f"this machine makes no namespaces: {tried.stderr.strip()}")
 
 
-# --- down ---------------------------------------------------------------------------------------------------------------
-
-
-def take_down(cluster):
-    """Kills the switch: its process namespace holds all of the cluster. Returns after the last process has ended."""
-    limit = time.monotonic() + 20
-    while True:
-        left = [(pid, host) for pid, name, host, _ in marked_processes() if name == cluster]
-        if not left:
-            break
-        for pid, host in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        if time.monotonic() > limit:
-            end(1, f"processes of cluster {cluster} do not end: {left}")
-        time.sleep(0.01)
+# --- down
 
 
 def down(options):
@@ -267,20 +159,20 @@ def down(options):
         take_down(name)
 
 
-# --- exec ---------------------------------------------------------------------------------------------------------------
+# --- exec
 
 
 def execute(options):
     """Becomes the parent of the command and passes signals on. If it is killed, the command is, too."""
     cluster = Cluster(options.prefix)
     init = cluster.init(options.host)
-    names = list(NAMESPACES)
-    if os.readlink(f"/proc/{init}/ns/time") == os.readlink("/proc/self/ns/time"):
-        names.remove("time")
     folder = os.getcwd()
+    group = cpu_group(cluster.name, options.host)
+    if group and group.exists():
+        (group / "cgroup.procs").write_text("0")
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on | {signal.SIGCHLD})
-    enter_namespaces(init, names)
+    enter_namespaces(init, NAMESPACES)
     child = os.fork()
     if child == 0:
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -307,7 +199,7 @@ def execute(options):
             sys.exit(code if code >= 0 else 128 - code)
 
 
-# --- Command line -------------------------------------------------------------------------------------------------------
+# --- Command line
 
 
 def show(_):
@@ -317,7 +209,8 @@ def show(_):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", default=os.environ.get("REGATTA_HOSTS"), help="which cluster; default: REGATTA_HOSTS, or the only one")
+    parser.add_argument("--prefix", default=os.environ.get("REGATTA_HOSTS"),
+                        help="which cluster; default: REGATTA_HOSTS, or the only one")
     verbs = parser.add_subparsers(dest="verb", required=True)
 
     def verb(name, function, help_text, *arguments):
@@ -332,10 +225,21 @@ def main():
          (["--prefix"], {"default": argparse.SUPPRESS, "help": "default: h and the number of the calling process"}),
          (["--rate"], {"help": "of every link, each way: 1gbit"}),
          (["--networks"], {"type": int, "default": 1, "help": "2: also eth1 with 10.78.0.x"}),
-         (["--clock"], {"action": "append", "default": [], "metavar": "HOST=SECONDS", "help": "offset of CLOCK_MONOTONIC"}),
-         (["--private-tmp"], {"action": "store_true"}))
+         (["--clock"], {"action": "append", "default": [], "metavar": "HOST=SECONDS",
+                        "help": "offset of CLOCK_MONOTONIC and CLOCK_BOOTTIME"}),
+         (["--private-tmp"], {"action": "store_true"}),
+         (["--forwarder"], {"action": "append", "default": [], "metavar": "HOST", "help": "its links can be impaired"}))
     verb("exec", execute, "run a command on a host", (["host"], {}), (["command"], {"nargs": argparse.REMAINDER}))
-    verb("down", down, "take a cluster down", (["--stale"], {"metavar": "NAME", "help": "clusters NAME-PID whose process PID has ended"}))
+    verb("down", down, "take a cluster down",
+         (["--stale"], {"metavar": "NAME", "help": "clusters NAME-PID whose process PID has ended"}))
+    verb("impair", impair, "change what passes: delay=200ms loss=1%% rate=1mbit, cut=in, clear, show (forwarder.cpp)",
+         (["link"], {"metavar": "HOST[.NETWORK]"}), (["words"], {"nargs": "+"}))
+    verb("rate", rate, "limit a link, each way", (["link"], {"metavar": "HOST[.NETWORK]"}), (["rate"], {}))
+    verb("link", link_state, "pull or plug the cable",
+         (["link"], {"metavar": "HOST[.NETWORK]"}), (["state"], {"choices": ["up", "down"]}))
+    verb("poweroff", power_off, "pull the cables, then kill all processes of a host", (["host"], {}))
+    verb("cpu", limit_cpu, "limit the processor time of a host, in percent of one core",
+         (["host"], {}), (["percent"], {"type": float}))
     verb("list", show, "show clusters and the inits of their hosts")
     options = parser.parse_args()
     if os.geteuid() != 0:
