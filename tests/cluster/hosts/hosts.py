@@ -26,14 +26,19 @@ from faults import impair, limit_cpu, link_state, power_off, rate, set_rate, sta
 # The init of a host ignores SIGCHLD, so that the kernel itself reaps the orphans that it inherits.
 INIT = 'trap "" CHLD; cd /; exec -a "$0" sleep infinity'
 
-SWITCH_MOUNTS = """
-mount -t sysfs sysfs /mnt && mount --move /mnt /sys
+NEW_SYS = """
+mount -t sysfs sysfs /mnt       # shows the interfaces of this network namespace
+if mountpoint -q /sys/fs/cgroup; then mount --rbind /sys/fs/cgroup /mnt/fs/cgroup; fi
+mount --move /mnt /sys
+"""
+
+SWITCH_SETUP = NEW_SYS + """
 mount -t tmpfs -o mode=1777 tmpfs /srv
 mount -t tmpfs tmpfs /dev/shm   # the controls of the forwarders
 """
 
 # A private file: written on a tmpfs, bound over the one it replaces; the tmpfs lives as long as the binding.
-HOST_SETUP = """
+HOST_SETUP = NEW_SYS + """
 hostname "$1"
 mount -t proc proc /proc
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
@@ -47,9 +52,6 @@ if [ -e /etc/machine-id ]; then
   mount --bind /mnt/machine-id /etc/machine-id
 fi
 umount /mnt
-mount -t sysfs sysfs /mnt       # shows the interfaces of this host
-if mountpoint -q /sys/fs/cgroup; then mount --rbind /sys/fs/cgroup /mnt/fs/cgroup; fi
-mount --move /mnt /sys
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -m 1777 /run/lock
 if [ "$3" = private-tmp ]; then mount -t tmpfs -o mode=1777 tmpfs /tmp; fi
@@ -92,7 +94,7 @@ def up(options):
     clocks = dict(pair.split("=") for pair in options.clock)
     start_init(name, SWITCH, None, None)
     wait_for_inits(name, [SWITCH])
-    run("bash", "-ec", SWITCH_MOUNTS, inside=clusters()[name][SWITCH], namespaces=("net", "mnt"))
+    run("bash", "-ec", SWITCH_SETUP, inside=clusters()[name][SWITCH], namespaces=("net", "mnt"))
     for host in hosts:
         start_init(name, host, clocks.get(host), clusters()[name][SWITCH])
     wait_for_inits(name, hosts)
@@ -207,6 +209,10 @@ def show(_):
         print(name, *(f"{host}={pid}" for host, pid in sorted(inits.items())))
 
 
+def names(options):
+    print(*Cluster(options.prefix).hosts(), sep="\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", default=os.environ.get("REGATTA_HOSTS"),
@@ -240,6 +246,7 @@ def main():
     verb("poweroff", power_off, "pull the cables, then kill all processes of a host", (["host"], {}))
     verb("cpu", limit_cpu, "limit the processor time of a host, in percent of one core",
          (["host"], {}), (["percent"], {"type": float}))
+    verb("names", names, "show the names of a cluster's hosts")
     verb("list", show, "show clusters and the inits of their hosts")
     options = parser.parse_args()
     if os.geteuid() != 0:
