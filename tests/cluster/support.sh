@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by the tests of this folder. Sets root and hosts (the tool), and gives the functions below. A cluster has the
+# name of the test and the number of its process; it is taken down at the end, and by the next run if this one is killed.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+hosts=$root/tests/cluster/hosts/hosts.py
+test_name=$(basename "$0" .sh)
+export REGATTA_HOSTS=$test_name-$$
+failures=0
+checks=0
+
+skip() { # REASON
+  echo "$test_name: skipped: $*"
+  exit 77
+}
+
+check() { # TEXT COMMAND...: the command succeeds
+  local text=$1
+  shift
+  checks=$((checks + 1))
+  if "$@"; then
+    echo "  $text"
+  else
+    failures=$((failures + 1))
+    echo "FAILED: $text: $*"
+  fi
+}
+
+check_fails() { # TEXT COMMAND...
+  local text=$1
+  shift
+  check "$text" not "$@"
+}
+
+not() { ! "$@"; }
+
+is() { # "N OPERATOR N ...": a comparison of numbers, also fractions
+  awk "BEGIN { exit !($1) }"
+}
+
+eventually() { # COMMAND...: succeeds within 20 s
+  local limit=$((SECONDS + 20))
+  until "$@"; do
+    [ $SECONDS -lt $limit ] || return 1
+    sleep 0.05
+  done
+}
+
+need() { # COMMAND...: skips the test where one is missing
+  local command
+  for command in "$@"; do
+    [ -n "$(command -v "$command")" ] || skip "$command is missing; ./dev cluster-test installs it"
+  done
+}
+
+on() { # HOST COMMAND...
+  "$hosts" exec "$@"
+}
+
+start_hosts() { # ARGUMENT OF up...
+  "$hosts" down --stale "$test_name"
+  trap finish EXIT
+  trap 'exit 130' INT TERM HUP
+  local status=0
+  "$hosts" up "$@" >/dev/null || status=$?
+  [ $status -ne 77 ] || { trap - EXIT; skip "no test hosts on this machine"; }
+  [ $status -eq 0 ] || exit 1
+}
+
+finish() {
+  local status=$?
+  trap - EXIT
+  "$hosts" down || status=1
+  [ $status -eq 0 ] && [ $failures -eq 0 ] || status=1
+  echo "$test_name: $((checks - failures)) passed, $failures failed"
+  exit $status
+}
