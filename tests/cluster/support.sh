@@ -68,6 +68,13 @@ start_hosts() { # ARGUMENT OF up...
   [ $status -eq 0 ] || exit 1
 }
 
+build_pmix_hello() { # makes /srv/pmix_hello on the hosts, or says why not
+  local flags
+  flags=$(pkg-config --cflags --libs pmix 2>/dev/null) || { echo "  PMIx: not checked, libpmix-dev or pkg-config is missing"; return 1; }
+  # shellcheck disable=SC2086
+  on n0 cc -o /srv/pmix_hello "$root/tests/cluster/launchers/pmix_hello.c" $flags
+}
+
 finish() {
   local status=$?
   trap - EXIT

@@ -13,6 +13,7 @@ source "$(dirname "$0")/launcher.sh"
 case ${1:-} in
 up)
   mapfile -t names < <(all_hosts)
+  # TmpFS: the pmix plugin makes folders that have the same name on all hosts, and these share /tmp.
   # proctrack/linuxproc and task/none: the hosts have no cgroups of their own. Root is the only user on them.
   on_host n0 bash -ec '
     mkdir -m 700 /srv/slurm && cd /srv/slurm && mkdir etc state munge
@@ -36,6 +37,7 @@ KillWait=3
 SlurmdParameters=config_overrides
 StateSaveLocation=/srv/slurm/state
 SlurmdSpoolDir=/srv/slurm/spool.%n
+TmpFS=/run/tmp
 SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd.pid
 SlurmctldLogFile=/srv/slurm/slurmctld.log
@@ -45,7 +47,7 @@ PartitionName=hosts Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 TEXT
   for host in "${names[@]}"; do
     on_host "$host" bash -ec '
-      mkdir -p /run/munge && mkdir -p /etc/slurm && mount --bind /srv/slurm/etc /etc/slurm
+      mkdir -p /run/munge && mkdir -p -m 1777 /run/tmp && mount --bind /srv/slurm/etc /etc/slurm
       munged --force --key-file=/srv/slurm/munge/key --log-file=/srv/slurm/munge/$(hostname).log \
         --pid-file=/run/munge/munged.pid --seed-file=/srv/slurm/munge/$(hostname).seed 2>/dev/null
       if [ $(hostname) = n0 ]; then slurmctld; fi
