@@ -73,7 +73,6 @@ def wait_for_inits(cluster, hosts):
     limit = time.monotonic() + 20
     while not set(hosts) <= clusters().get(cluster, {}).keys():
         if time.monotonic() > limit:
-            take_down(cluster)
             end(1, f"hosts {', '.join(hosts)} did not start within 20 s")
         time.sleep(0.01)
 
@@ -90,6 +89,15 @@ def up(options):
         end(2, f"expected a name of letters, digits, _ and -, got \"{name}\"")
     if name in clusters():
         end(2, f"cluster {name} is up; take it down first: hosts.py --prefix {name} down")
+    try:
+        make(name, options)
+    except BaseException:  # also an interrupt
+        take_down(name)
+        raise
+    print(name)
+
+
+def make(name, options):
     hosts = [f"n{i}" for i in range(options.hosts)]
     clocks = dict(pair.split("=") for pair in options.clock)
     start_init(name, SWITCH, None, None)
@@ -110,7 +118,6 @@ def up(options):
         cluster.on_switch("ip", "link", "set", f"br{network}", "up")
         for host in hosts:
             connect(cluster, host, network, options)
-    print(name)
 
 
 def connect(cluster, host, network, options):

@@ -3,10 +3,9 @@
 # Sourced by the launchers.
 set -euo pipefail
 hosts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../hosts" && pwd)/hosts.py
-# Root may run mpirun on the test hosts, as in a container.
 
-usage() {
-  sed -n 's/^# \?//; 4,/^[^#]/p' "$0" | sed '/^source/,$d' >&2
+usage() { # prints the comment at the top of the script
+  sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
