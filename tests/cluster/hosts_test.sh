@@ -20,7 +20,8 @@ fastest_ping() { # HOST TO [OPTION...]: ms
   on "$1" ping -q -c 3 -i 0.02 "${@:3}" "$2" | awk -F'[=/ ]+' '/^rtt/ { print $6 }'
 }
 megabits() { # FROM TO MEGABYTES: of one TCP connection
-  on "$1" iperf3 -c "$2" -n "$3M" -J | python3 -c 'import json, sys; print(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 1e6)'
+  on "$1" iperf3 -c "$2" -n "$3M" -J | python3 -c 'import json, sys
+print(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 1e6)'
 }
 counter() { # DIRECTION NAME: of the forwarder of n2's eth0
   "$hosts" impair n2.0 show | grep -o "$1: [^;]*" | grep -o "$2=[0-9]*" | cut -d= -f2
@@ -44,9 +45,11 @@ on n0 touch /dev/shm/of_n0 /srv/of_all
 check_fails "n1 does not see the shared memory of n0" on n1 test -e /dev/shm/of_n0
 check "n1 sees the cluster's /srv" on n1 test -e /srv/of_all
 check "n0 sees few processes" [ "$(on n0 ps -e --no-headers | wc -l)" -le 3 ]
-check "boot_id differs" [ "$(on n0 cat /proc/sys/kernel/random/boot_id)" != "$(on n1 cat /proc/sys/kernel/random/boot_id)" ]
+boot_id=/proc/sys/kernel/random/boot_id
+check "boot_id differs" [ "$(on n0 cat $boot_id)" != "$(on n1 cat $boot_id)" ]
 monotonic='import time; print(time.monotonic())'
-check "n1's monotonic clock is 5000 s ahead" is "$(on n1 python3 -c "$monotonic") - $(on n0 python3 -c "$monotonic") > 4900"
+ahead="$(on n1 python3 -c "$monotonic") - $(on n0 python3 -c "$monotonic")"
+check "n1's monotonic clock is 5000 s ahead" is "$ahead > 4900"
 
 echo "commands"
 on n0 sh -c 'exit 5'
@@ -69,7 +72,8 @@ echo "forwarder"
 before_delay=$(fastest_ping n0 n2)
 "$hosts" impair n2 delay=20ms
 delayed=$(fastest_ping n0 n2)
-check "20 ms each way: ping shows 40 ms more ($before_delay, $delayed)" is "$delayed >= 40 && $delayed < $before_delay + 60"
+check "20 ms each way: ping shows 40 ms more ($before_delay, $delayed)" \
+  is "$delayed >= 40 && $delayed < $before_delay + 60"
 "$hosts" impair n2 clear in.delay=30ms
 delayed=$(fastest_ping n0 n2)
 check "30 ms one way: ping shows 30 ms more ($delayed)" is "$delayed >= 30 && $delayed < $before_delay + 50"

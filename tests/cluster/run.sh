@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [PATTERN]: runs the tests *_test.sh of this folder whose names match, one after the other, and checks after each
-# that it has left no process, interface, mount, cgroup or file.
+# run.sh [PATTERN]: runs the tests *_test.sh of this folder whose names match, one after the other, and checks after
+# each that it has left no process, interface, mount, cgroup or file.
 set -uo pipefail
 folder=$(cd "$(dirname "$0")" && pwd)
 mark=REGATTA_CLUSTER_TEST=$$ # in the environment of the tests' processes

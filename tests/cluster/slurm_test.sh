@@ -12,8 +12,8 @@ check "srun runs on all hosts" [ "$(on n0 timeout 30 srun -N4 -n4 hostname | sor
 check "plain srun starts processes without PMIx" \
   [ -z "$(on n0 timeout 30 srun -N2 -n2 sh -c 'echo $PMIX_RANK' | xargs)" ]
 if build_pmix_hello; then
-  check "srun --mpi=pmix: ranks exchange names" \
-    [ "$(on n0 timeout 30 srun --mpi=pmix -N4 --ntasks-per-node=2 /srv/pmix_hello | sort -V | tail -n 1)" = "rank 7 on n3, rank 0 on n0" ]
+  last=$(on n0 timeout 30 srun --mpi=pmix -N4 --ntasks-per-node=2 /srv/pmix_hello | sort -V | tail -n 1)
+  check "srun --mpi=pmix: ranks exchange names" [ "$last" = "rank 7 on n3, rank 0 on n0" ]
 fi
 on n0 sh -c 'printf "#!/bin/sh\nsrun hostname\n" >/srv/job.sh'
 on n0 timeout 30 sbatch --wait -N3 --ntasks-per-node=1 -o /srv/job.out /srv/job.sh >/dev/null

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# slurm.sh up | down: Slurm on the test hosts (hosts/hosts.py, REGATTA_HOSTS): munged and slurmd on each, slurmctld on n0.
+# slurm.sh up | down: Slurm on the test hosts (hosts/hosts.py, REGATTA_HOSTS): munged and slurmd on each, slurmctld on
+# n0.
 #
 #   hosts.py exec n0 srun -N4 -n4 hostname
 #   hosts.py exec n0 srun -N4 -n8 --mpi=pmix COMMAND
@@ -42,7 +43,9 @@ SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd.pid
 SlurmctldLogFile=/srv/slurm/slurmctld.log
 SlurmdLogFile=/srv/slurm/slurmd.%n.log
-$(for host in "${names[@]}"; do echo "NodeName=$host NodeAddr=10.77.0.$((${host#n} + 1)) CPUs=${CPUS:-16} State=UNKNOWN"; done)
+$(for host in "${names[@]}"; do
+    echo "NodeName=$host NodeAddr=10.77.0.$((${host#n} + 1)) CPUs=${CPUS:-16} State=UNKNOWN"
+  done)
 PartitionName=hosts Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 TEXT
   for host in "${names[@]}"; do
