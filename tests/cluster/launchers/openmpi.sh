@@ -24,7 +24,7 @@ up)
       "StrictHostKeyChecking yes" "LogLevel ERROR" >ssh_config'
   for host in $(all_hosts); do
     on_host n0 sh -c "echo $host slots=${SLOTS:-2} >>/srv/openmpi/hostfile"
-    # ssh reads all files in ssh_config.d; root may run mpirun here, as in a container.
+    # ssh reads all files in ssh_config.d.
     on_host "$host" bash -ec '
       mount -t tmpfs tmpfs /etc/ssh/ssh_config.d && cp /srv/ssh/ssh_config /etc/ssh/ssh_config.d/hosts.conf
       mkdir -p /run/sshd && /usr/sbin/sshd -f /srv/ssh/sshd_config -E /srv/ssh/$(hostname).log'
