@@ -11,10 +11,17 @@
 // proven cannot cause large allocations.
 #pragma once
 
+#include "base/failure.hpp"
 #include "control/asio.hpp"
 #include "control/blob.hpp"
 
 namespace regatta {
+
+// The other side has not accepted the proof: its secret is another one, or it ended at that moment.
+class proof_refused : public failure {
+public:
+  using failure::failure;
+};
 
 // The coordinator's side. Returns the number that the rank has proven; the caller checks that the run has such a rank.
 // Throws failure (run) if the other side does not know the secret, boost::system::system_error if the connection ends.
@@ -23,8 +30,8 @@ namespace regatta {
 asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven);
 
 // The rank's side; `rank` is its number. Throws failure (run) if the other side is no coordinator of this version or
-// does not know the secret, boost::system::system_error if the connection ends. `socket` and `secret` must outlive the
-// coroutine.
+// does not know the secret, proof_refused if it ends the connection after the rank's proof,
+// boost::system::system_error if the connection ends before. `socket` and `secret` must outlive the coroutine.
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank);
 
 } // namespace regatta

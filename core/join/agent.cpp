@@ -31,6 +31,10 @@ using nlohmann::json;
 constexpr auto tick = 250ms;
 constexpr auto lateness = 1s; // the agent itself was stopped or starved
 
+failure coordinator_gone() {
+  return {exit_code::run, "the connection to process 0 of this launch has ended; its standard error says why"};
+}
+
 // One run on this host: a local_host whose events become frames to the coordinator.
 class agent_run : private host_events {
 public:
@@ -56,7 +60,7 @@ public:
     spawn(serve());
     spawn(keep_time());
     io_.run();
-    if (gone_) throw failure(exit_code::run, "the coordinator is gone");
+    if (gone_) throw coordinator_gone();
   }
 
 private:
@@ -182,11 +186,19 @@ public:
       if (wait_readable(both, std::chrono::steady_clock::time_point::max()) == 0)
         admit();
       else
-        over = !handle(*receive_frame(setup_.coordinator));
+        over = !handle(next_frame());
     }
   }
 
 private:
+  message next_frame() {
+    try {
+      return *receive_frame(setup_.coordinator);
+    } catch (const failure&) {
+      throw coordinator_gone();
+    }
+  }
+
   // Accepts a launched process of this host, and reports it to the coordinator.
   void admit() {
     pid_t pid = -1;

@@ -226,7 +226,7 @@ def experiment(name, **keys):
     """Writes an experiment of few steps; keys such as cluster_workers=4 (cluster.workers). Returns its path."""
     defaults = {"model_plugin": "mlp", "model_hidden": [32], "cluster_workers": 4, "cluster_interface": "auto",
                 "transport_plugin": "tcp", "strategy_plugin": "allreduce", "measure_steps": 5, "measure_warmup": 1,
-                "measure_repeats": 1, "measure_baseline": False, "train_kernels": "default"}
+                "measure_repeats": 1, "measure_baseline": False, "train_kernels": "fixed"}
     sections = {}
     for key, value in {**defaults, **keys}.items():
         section, _, rest = key.partition("_")
