@@ -25,6 +25,7 @@
 #include "control/rank_arguments.hpp"
 #include "join/agent.hpp"
 #include "join/binding.hpp"
+#include "join/ending.hpp"
 #include "join/packets.hpp"
 #include "join/pmix.hpp"
 #include "join/secret.hpp"
@@ -237,6 +238,7 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
       const auto told = get(campaign.channel.get());
       if (!told) std::_Exit(static_cast<int>(exit_code::run)); // process 0 has said why
       self->size = told->at("size");
+      expect_echoes_of(::getppid());
       return std::make_unique<launched_hosts>(std::move(here), *self, allow_different);
     }
   }
@@ -244,11 +246,10 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
   child agent;
   if (unique_fd processes = listen_at(self->job); processes.get() >= 0) // this is the first process of its host
     if ((agent = fork_child(SIGKILL)).pid == 0) {
-      forget_interruptions();
+      await_end_at_interruptions();
       campaign.channel.reset();
       be_agent(*self, std::move(processes), agent.channel.get(), first);
     }
-  forget_interruptions(); // the launcher ends the processes that it started
   std::uint32_t slot = first;
   for (std::uint32_t extra = 1; extra < self->slots; ++extra)
     if (fork_child(SIGKILL).pid == 0) {
@@ -257,6 +258,8 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
       agent = {};
       break;
     }
+
+  await_end_at_interruptions(campaign.pid);
 
   // mpirun ends the job if a process exits without ending its PMIx connection.
   std::unique_ptr<pmix_exchange> pmix;
@@ -273,9 +276,10 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
   if (agent.pid > 0) {
     const int agents = exit_code_of(agent.pid); // the agent has said why
     if (!in_order && agents) code = agents;
-  } else if (!in_order) {
+  } else if (!in_order && !end_was_asked()) {
     print_error(fmt::format("regatta: process {}: the launch has ended; the first process of this host says why\n", slot));
   }
+  if (end_was_asked()) code = static_cast<int>(exit_code::interrupted);
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);
   pmix.reset();
   std::exit(code); // runs exit handlers of plugins
