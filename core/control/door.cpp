@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/failure.hpp"
-#include "control/handshake.hpp"
 
 namespace regatta {
 
@@ -39,8 +38,9 @@ void door::open(const std::string& address, std::uint16_t port) {
     acceptor_.bind(where);
     acceptor_.listen();
   } catch (const boost::system::system_error& e) {
-    throw failure(exit_code::run, port ? fmt::format("cannot listen on {} port {}: {}", address, port, e.code().message())
-                                       : fmt::format("cannot listen on {}: {}", address, e.code().message()));
+    throw failure(exit_code::run,
+                  port ? fmt::format("cannot listen on {} port {}: {}", address, port, e.code().message())
+                       : fmt::format("cannot listen on {}: {}", address, e.code().message()));
   }
 }
 
@@ -109,10 +109,10 @@ asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
     if (!cancelled && !s->proven) s->drop();
   });
 
-  std::uint32_t number = 0;
+  proven_rank proved;
   std::string why;
   try {
-    number = co_await admit_rank(s->socket, setup_.secret, s->proven);
+    proved = co_await admit_rank(s->socket, setup_.secrets, s->proven);
   } catch (const boost::system::system_error& e) {
     why = s->socket.is_open() ? e.code().message() : "it did not authenticate in time";
   } catch (const failure& e) {
@@ -120,7 +120,7 @@ asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   }
   s->proof_timer.cancel();
   pending_.remove(s);
-  if (why.empty() && s->socket.is_open()) why = setup_.admit(number, s->socket);
+  if (why.empty() && s->socket.is_open()) why = setup_.admit(proved, s->socket);
   if (!why.empty()) refuse(who, why);
 }
 

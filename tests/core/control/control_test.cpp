@@ -69,7 +69,7 @@ std::function<void(std::exception_ptr)> into(ending& e) {
 asio::awaitable<void> admit(tcp::socket& socket, const blob& secret, std::optional<std::uint32_t>& rank) {
   try {
     bool proven = false;
-    rank = co_await admit_rank(socket, secret, proven);
+    rank = (co_await admit_rank(socket, {&secret, 1}, proven)).number;
     CHECK(proven);
   } catch (...) {
     socket.close();
