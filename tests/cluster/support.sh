@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sourced by the tests of this folder. Sets root and hosts (the tool), and gives the functions below. A cluster has the
-# name of the test and the number of its process; it is taken down at the end, and by the next run if this one is killed.
+# name of the test and the number of its process; it is taken down at the end, or by the next run if this is killed.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 hosts=$root/tests/cluster/hosts/hosts.py
@@ -66,6 +66,14 @@ start_hosts() { # ARGUMENT OF up...
   "$hosts" up "$@" >/dev/null || status=$?
   [ $status -ne 77 ] || { trap - EXIT; skip "no test hosts on this machine"; }
   [ $status -eq 0 ] || exit 1
+}
+
+build_pmix_hello() { # makes /srv/pmix_hello on the hosts, or says why not
+  local flags
+  flags=$(pkg-config --cflags --libs pmix 2>/dev/null) ||
+    { echo "  PMIx: not checked, libpmix-dev or pkg-config is missing"; return 1; }
+  # shellcheck disable=SC2086
+  on n0 cc -o /srv/pmix_hello "$root/tests/cluster/launchers/pmix_hello.c" $flags
 }
 
 finish() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A link between two Ethernet interfaces that delays, loses, slows down or cuts what passes, as tc-netem does in kernels
-// that have it. It makes both interfaces (TAP) in its network namespace and forwards frames from one to the other.
+// A link between two Ethernet interfaces that delays, loses, slows down or cuts what passes, as tc-netem does in
+// kernels that have it. It makes both interfaces (TAP) in its network namespace and forwards frames between them.
 //
 //   forwarder SWITCH_SIDE HOST_SIDE
 //
-// Prints "ready" once both exist. Then it reads commands from standard input, a line each, and answers each with a line:
-// "ok", "error: ..." or the counters. A command is a list of these words; nothing changes if one is wrong:
+// Prints "ready" once both exist. Then it reads commands from standard input, a line each, and answers each with a
+// line: "ok", "error: ..." or the counters. A command is a list of these words; nothing changes if one is wrong:
 //
 //   delay=200ms   one way, on each direction: ping shows twice that. Units: us, ms, s
 //   jitter=5ms    adds a uniform random delay of up to that; frames keep their order

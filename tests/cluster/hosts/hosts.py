@@ -73,7 +73,6 @@ def wait_for_inits(cluster, hosts):
     limit = time.monotonic() + 20
     while not set(hosts) <= clusters().get(cluster, {}).keys():
         if time.monotonic() > limit:
-            take_down(cluster)
             end(1, f"hosts {', '.join(hosts)} did not start within 20 s")
         time.sleep(0.01)
 
@@ -91,7 +90,24 @@ def up(options):
     if name in clusters():
         end(2, f"cluster {name} is up; take it down first: hosts.py --prefix {name} down")
     hosts = [f"n{i}" for i in range(options.hosts)]
-    clocks = dict(pair.split("=") for pair in options.clock)
+    clocks = dict(pair.partition("=")[::2] for pair in options.clock)
+    if not 1 <= len(hosts) <= 200:
+        end(2, f"expected 1 to 200 hosts, got {len(hosts)}")
+    for host in [*clocks, *options.forwarder]:
+        if host not in hosts:
+            end(2, f"--clock, --forwarder: expected one of n0 to {hosts[-1]}, got \"{host}\"")
+    for host, seconds in clocks.items():
+        if not re.fullmatch(r"-?\d+", seconds):
+            end(2, f"--clock: expected {host}=SECONDS, got \"{seconds}\"")
+    try:
+        make(name, hosts, clocks, options)
+    except BaseException:  # also an interrupt
+        take_down(name)
+        raise
+    print(name)
+
+
+def make(name, hosts, clocks, options):
     start_init(name, SWITCH, None, None)
     wait_for_inits(name, [SWITCH])
     run("bash", "-ec", SWITCH_SETUP, inside=clusters()[name][SWITCH], namespaces=("net", "mnt"))
@@ -110,7 +126,6 @@ def up(options):
         cluster.on_switch("ip", "link", "set", f"br{network}", "up")
         for host in hosts:
             connect(cluster, host, network, options)
-    print(name)
 
 
 def connect(cluster, host, network, options):

@@ -3,10 +3,9 @@
 # Sourced by the launchers.
 set -euo pipefail
 hosts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../hosts" && pwd)/hosts.py
-# Root may run mpirun on the test hosts, as in a container.
 
-usage() {
-  sed -n 's/^# \?//; 4,/^[^#]/p' "$0" | sed '/^source/,$d' >&2
+usage() { # prints the comment at the top of the script
+  sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -18,7 +17,11 @@ wait_for() { # TEXT COMMAND...: until the command succeeds
   local text=$1 limit=$((SECONDS + 60))
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $limit ] || { echo "$(basename "$0"): $text is not there after 60 s; the last answer to $*:" >&2; "$@" >&2; exit 1; }
+    if [ $SECONDS -ge $limit ]; then
+      echo "$(basename "$0"): expected within 60 s: $text; the answer to $*:" >&2
+      "$@" >&2
+      exit 1
+    fi
     sleep 0.2
   done
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# slurm.sh up | down: Slurm on the test hosts (hosts/hosts.py, REGATTA_HOSTS): munged and slurmd on each, slurmctld on n0.
+# slurm.sh up | down: Slurm on the test hosts (hosts/hosts.py, REGATTA_HOSTS): munged and slurmd on each, slurmctld on
+# n0.
 #
 #   hosts.py exec n0 srun -N4 -n4 hostname
 #   hosts.py exec n0 srun -N4 -n8 --mpi=pmix COMMAND
@@ -13,6 +14,7 @@ source "$(dirname "$0")/launcher.sh"
 case ${1:-} in
 up)
   mapfile -t names < <(all_hosts)
+  # TmpFS: the pmix plugin makes folders that have the same name on all hosts, and these share /tmp.
   # proctrack/linuxproc and task/none: the hosts have no cgroups of their own. Root is the only user on them.
   on_host n0 bash -ec '
     mkdir -m 700 /srv/slurm && cd /srv/slurm && mkdir etc state munge
@@ -36,16 +38,19 @@ KillWait=3
 SlurmdParameters=config_overrides
 StateSaveLocation=/srv/slurm/state
 SlurmdSpoolDir=/srv/slurm/spool.%n
+TmpFS=/run/tmp
 SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd.pid
 SlurmctldLogFile=/srv/slurm/slurmctld.log
 SlurmdLogFile=/srv/slurm/slurmd.%n.log
-$(for host in "${names[@]}"; do echo "NodeName=$host NodeAddr=10.77.0.$((${host#n} + 1)) CPUs=${CPUS:-16} State=UNKNOWN"; done)
+$(for host in "${names[@]}"; do
+    echo "NodeName=$host NodeAddr=10.77.0.$((${host#n} + 1)) CPUs=${CPUS:-16} State=UNKNOWN"
+  done)
 PartitionName=hosts Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 TEXT
   for host in "${names[@]}"; do
     on_host "$host" bash -ec '
-      mkdir -p /run/munge && mkdir -p /etc/slurm && mount --bind /srv/slurm/etc /etc/slurm
+      mkdir -p /run/munge && mkdir -p -m 1777 /run/tmp && mount --bind /srv/slurm/etc /etc/slurm
       munged --force --key-file=/srv/slurm/munge/key --log-file=/srv/slurm/munge/$(hostname).log \
         --pid-file=/run/munge/munged.pid --seed-file=/srv/slurm/munge/$(hostname).seed 2>/dev/null
       if [ $(hostname) = n0 ]; then slurmctld; fi
