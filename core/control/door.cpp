@@ -103,7 +103,10 @@ bool door::drop_oldest_pending() {
 asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
-  const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
+  asio::ip::address address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) // of a socket that listens for both
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  const auto who = fmt::format("{} port {}", address.to_string(), peer.port());
   s->proof_timer.expires_after(proof_limit);
   s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();
