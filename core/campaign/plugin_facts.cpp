@@ -137,7 +137,8 @@ void plugin_facts_cache::collect(const std::vector<case_config>& cases) {
   child_options options;
   options.interrupted = interrupted;
   auto results = run_all_in_child(
-      asked.size(), [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], hosts, stage); },
+      asked.size(),
+      [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], hosts, stage); },
       options);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& failed = results[i].failed;

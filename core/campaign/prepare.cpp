@@ -3,10 +3,10 @@
 
 #include "base/findings.hpp"
 #include "base/units.hpp"
+#include "campaign/placed_layout.hpp"
 #include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
-#include "campaign/placed_layout.hpp"
 
 #include <algorithm>
 #include <map>
@@ -91,6 +91,7 @@ std::string role_of(const rg_cluster& c) {
 void assign_hosts(prepared_run& run, const case_config& c, const placement& places, const host_group* hosts,
                   const std::vector<std::vector<std::string>>& addresses) {
   const cluster_layout& layout = run.job.layout;
+  run.job.several_hosts = hosts && hosts->hosts().size() > 1;
   const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data);
   std::map<std::uint32_t, std::vector<std::uint32_t>> ranks; // by host
   for (std::uint32_t r = 0; r < layout.size(); ++r) ranks[hosts ? places.host[r] : 0].push_back(r);
@@ -102,9 +103,9 @@ void assign_hosts(prepared_run& run, const case_config& c, const placement& plac
     for (std::size_t i = 0; i < mine.size(); ++i) cpus_of[mine[i]] = cpus.cpus[i];
     oversubscribed |= cpus.oversubscribed;
     if (cpus.oversubscribed)
-      run.warnings.push_back(fmt::format("oversubscribed: {} ranks x {} threads on {} cores{}", mine.size(), threads,
-                                         cpus.available,
-                                         ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
+      run.warnings.push_back(
+          fmt::format("oversubscribed: {} ranks x {} threads on {} cores{}", mine.size(), threads, cpus.available,
+                      ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
   }
   run.job.spin_ns = oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
   if (oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
@@ -151,8 +152,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   run.communicates = facts.communicates;
   const component& transport = answers.plugins().find(kind::transport, c.transport.id);
   if (!transport.launcher.empty()) {
-    if (!hosts)
-      wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
+    if (!hosts) wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
     run.launcher_plugin = transport.file.string();
   }
   check_fit(c, facts, run.communicates, wrong);

@@ -15,8 +15,8 @@
 #include "cli/plugin_folders.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
-#include "launch/cpus.hpp"
 #include "join/environment.hpp"
+#include "launch/cpus.hpp"
 #include "machine/host.hpp"
 #include "registry/registry.hpp"
 #include "report/context.hpp"
@@ -211,7 +211,8 @@ std::optional<launcher_environment> join_launcher(target& t) {
   auto place = find_launcher(process_environment());
   if (!place) return {};
   if (place->size == 0)
-    throw failure(exit_code::usage, fmt::format("{} does not tell the number of its processes: use mpirun", place->launcher));
+    throw failure(exit_code::usage,
+                  fmt::format("{} does not tell the number of its processes: use mpirun", place->launcher));
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
     // join() has printed the reason

@@ -8,17 +8,17 @@
 #include "campaign/prepare.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
-#include "cluster/placement.hpp"
-#include "join/start.hpp"
 #include "cli/machine.hpp"
 #include "cli/plugin_folders.hpp"
 #include "cli/rank_logs.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
+#include "cluster/placement.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
 #include "experiment/experiment.hpp"
+#include "join/start.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
@@ -184,8 +184,8 @@ json measure(const comm::plan& p, const comm_options& o, host_group* launcher, b
   launched.stall.setting = "--timeout";
   for (std::uint32_t r = 0; r < p.ranks; ++r) {
     mine.addresses = addresses[places.host[r]];
-    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r],
-                              places.slot[r]});
+    launched.ranks.push_back(
+        {fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r], places.slot[r]});
   }
   launch_hooks hooks;
   hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,
@@ -258,7 +258,8 @@ int comm_verb(const comm_options& o) {
       p.ranks = ranks;
       try {
         const bool own_processes = !plugins.find(kind::transport, choice.id).launcher.empty();
-        for (json& entry : measure(p, o, launcher.get(), own_processes, addresses, warnings)) results.push_back(std::move(entry));
+        for (json& entry : measure(p, o, launcher.get(), own_processes, addresses, warnings))
+          results.push_back(std::move(entry));
       } catch (const failure& e) {
         if (e.code() == exit_code::interrupted) throw;
         print_error(one_line(e.what()) + "\n");
@@ -266,8 +267,9 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
-  json context = make_context(o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}),
-                              used, warnings);
+  json context = make_context(
+      o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}), used,
+      warnings);
   context["machine"] = machine;
   const json document = {
       {"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};

@@ -134,8 +134,6 @@ int kubernetes_verb(const kubernetes_options& o) {
   job.gpus = static_cast<std::uint32_t>(o.gpus >= 0 ? o.gpus : devices ? 1 : 0);
   job.results_claim = o.results_claim;
   job.one_per_node = o.one_per_node;
-  job.find_interface =
-      std::ranges::none_of(e.cases, [](const case_config& c) { return c.written.has("cluster.interface"); });
   job.file_name = file_name_of(o.file);
   job.experiment = read_text(o.file);
   if (job.experiment.size() > largest_file)

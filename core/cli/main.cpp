@@ -24,6 +24,7 @@
 #include "control/client.hpp"
 #include "control/rank_arguments.hpp"
 #include "experiment/schema.hpp"
+#include "join/start.hpp"
 #include "launch/interruption.hpp"
 #include "registry/registry.hpp"
 #include "report/context.hpp"
@@ -31,6 +32,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -46,6 +48,14 @@ int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd, int
   rank_arguments i = read_rank_arguments(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret), status_page(status_fd));
   return run_rank_process(control);
+}
+
+// Asks for a one-time code on the terminal, or reads it from standard input if that is none.
+std::string ask_for_code() {
+  if (::isatty(STDIN_FILENO)) print_error("code: ");
+  std::string code;
+  std::getline(std::cin, code);
+  return code;
 }
 
 // Opens descriptors 0 to 2 on /dev/null if they are closed: otherwise the first files and pipes would take their
@@ -113,6 +123,8 @@ int dispatch(int argc, char** argv) {
              "show log lines and output of ranks up to this level: error, warning (default), info, debug; all of it is "
              "in DIR/logs")
       ->check(log_levels);
+  add_option(run_app, "--wait-for", run.wait_for, "N", "wait until N other hosts have joined by `regatta join`")
+      ->check(CLI::Range(1, 4095));
   run_app->add_flag("--allow-different-binaries", run.allow_different_binaries, different_help);
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
   run_app->add_flag_callback(
@@ -123,6 +135,13 @@ int dispatch(int argc, char** argv) {
       },
       "print the keys that a file may have, with defaults and what is allowed");
   add_plugin_path(run_app, run.plugin_path);
+
+  std::string join_address;
+  CLI::App* join_app = app.add_subcommand("join", "take part in the run of another computer, which waits for this one");
+  join_app->add_option("HOST:PORT", join_address, "where it waits, as `regatta run --wait-for` shows it")
+      ->required()
+      ->type_name("HOST:PORT");
+  join_app->footer("Asks for the code that belongs to it on the terminal.");
 
   report_options report;
   CLI::App* report_app = app.add_subcommand("report", "show stored results as a page, a table or data");
@@ -346,6 +365,7 @@ int dispatch(int argc, char** argv) {
   }
   if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd); // the coordinator reads its standard output
   claim_standard_output();
+  if (*join_app) return join_launch(join_address, ask_for_code(), make_launcher_request_handlers());
   if (*comm_app) {
     communication.command = command_line({argv, argv + argc});
     return comm_verb(communication);

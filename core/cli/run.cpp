@@ -231,7 +231,9 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
   // Does not return in the launcher's own processes.
-  const auto launcher = start_under_launcher(make_launcher_request_handlers(), o.allow_different_binaries);
+  const auto handlers = make_launcher_request_handlers();
+  const auto launcher = o.wait_for ? wait_for_hosts(o.wait_for, handlers, o.allow_different_binaries)
+                                   : start_under_launcher(handlers, o.allow_different_binaries);
   const chosen_cases chosen(o);
   const registry plugins(plugin_folders(o.plugin_path, chosen.plugin_path));
   const experiment e = chosen.load(o, plugins);

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/failure.hpp"
-#include "control/handshake.hpp"
 
 namespace regatta {
 
@@ -20,12 +19,6 @@ constexpr auto proof_limit = 2s; // from accepting a connection to its proof of 
 constexpr std::size_t pending_beyond_expected = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto accept_pause = 100ms; // if no descriptor is free
-
-// Returns "10.1.0.4" rather than "::ffff:10.1.0.4" for an IPv4 address on an IPv6 socket.
-std::string readable(const asio::ip::address& a) {
-  if (a.is_v6() && a.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string();
-  return a.to_string();
-}
 
 } // namespace
 
@@ -45,8 +38,9 @@ void door::open(const std::string& address, std::uint16_t port) {
     acceptor_.bind(where);
     acceptor_.listen();
   } catch (const boost::system::system_error& e) {
-    throw failure(exit_code::run, port ? fmt::format("cannot listen on {} port {}: {}", address, port, e.code().message())
-                                       : fmt::format("cannot listen on {}: {}", address, e.code().message()));
+    throw failure(exit_code::run,
+                  port ? fmt::format("cannot listen on {} port {}: {}", address, port, e.code().message())
+                       : fmt::format("cannot listen on {}: {}", address, e.code().message()));
   }
 }
 
@@ -109,16 +103,19 @@ bool door::drop_oldest_pending() {
 asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
-  const auto who = fmt::format("{} port {}", readable(peer.address()), peer.port());
+  asio::ip::address address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) // of a socket that listens for both
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  const auto who = fmt::format("{} port {}", address.to_string(), peer.port());
   s->proof_timer.expires_after(proof_limit);
   s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();
   });
 
-  std::uint32_t number = 0;
+  proven_rank proved;
   std::string why;
   try {
-    number = co_await admit_rank(s->socket, setup_.secret, s->proven);
+    proved = co_await admit_rank(s->socket, setup_.secrets, s->proven);
   } catch (const boost::system::system_error& e) {
     why = s->socket.is_open() ? e.code().message() : "it did not authenticate in time";
   } catch (const failure& e) {
@@ -126,7 +123,7 @@ asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   }
   s->proof_timer.cancel();
   pending_.remove(s);
-  if (why.empty() && s->socket.is_open()) why = setup_.admit(number, s->socket);
+  if (why.empty() && s->socket.is_open()) why = setup_.admit(proved, s->socket);
   if (!why.empty()) refuse(who, why);
 }
 

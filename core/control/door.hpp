@@ -9,10 +9,12 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/descriptor.hpp"
 #include "control/asio.hpp"
 #include "control/blob.hpp"
+#include "control/handshake.hpp"
 
 namespace regatta {
 
@@ -20,11 +22,11 @@ namespace regatta {
 class door {
 public:
   struct setup {
-    blob secret;
-    std::size_t expected = 1; // connections that are expected
-    // Called with the number that a connection has proven, and an open socket. Takes the socket over and returns "", or
-    // returns the reason why the connection is refused.
-    std::function<std::string(std::uint32_t number, tcp::socket& socket)> admit;
+    std::vector<blob> secrets; // a connection must prove one of them
+    std::size_t expected = 1;  // connections that are expected
+    // Called with the number that a connection has proven, the index of its secret, and an open socket. Takes the socket
+    // over and returns "", or returns the reason why the connection is refused.
+    std::function<std::string(const proven_rank& who, tcp::socket& socket)> admit;
     // Runs a coroutine on the io_context.
     std::function<void(asio::awaitable<void>)> spawn;
     // Logs a warning.

@@ -29,7 +29,7 @@ digest proof(const blob& secret, const char* role, bytes_view nonce_c, bytes_vie
 
 } // namespace
 
-asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven) {
+asio::awaitable<proven_rank> admit_rank(tcp::socket& socket, std::span<const blob> secrets, bool& proven) {
   const blob nonce_c = random_bytes(nonce_bytes);
   const std::array<asio::const_buffer, 2> challenge{asio::buffer(challenge_magic), asio::buffer(nonce_c)};
   co_await asio::async_write(socket, challenge, asio::use_awaitable);
@@ -38,14 +38,18 @@ asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secre
   digest nonce_r{}, answer{};
   const std::array<asio::mutable_buffer, 3> parts{asio::buffer(rank), asio::buffer(nonce_r), asio::buffer(answer)};
   co_await asio::async_read(socket, parts, asio::use_awaitable);
-  if (!equal_in_constant_time(answer, proof(secret, role_of_rank, nonce_c, nonce_r, rank)))
+  std::size_t known = secrets.size();
+  for (std::size_t i = 0; i < secrets.size(); ++i)
+    if (equal_in_constant_time(answer, proof(secrets[i], role_of_rank, nonce_c, nonce_r, rank))) known = i;
+  if (known == secrets.size())
     throw failure(exit_code::run, "expected proof of this run's secret, got none: it is no rank of this run");
   proven = true;
 
-  const digest ours = proof(secret, role_of_coordinator, nonce_c, nonce_r, rank);
+  const digest ours = proof(secrets[known], role_of_coordinator, nonce_c, nonce_r, rank);
   co_await asio::async_write(socket, asio::buffer(ours), asio::use_awaitable);
-  co_return std::uint32_t{rank[0]} | std::uint32_t{rank[1]} << 8 | std::uint32_t{rank[2]} << 16 |
-      std::uint32_t{rank[3]} << 24;
+  const std::uint32_t number = std::uint32_t{rank[0]} | std::uint32_t{rank[1]} << 8 | std::uint32_t{rank[2]} << 16 |
+                               std::uint32_t{rank[3]} << 24;
+  co_return proven_rank{number, known};
 }
 
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank) {

@@ -11,6 +11,8 @@
 // proven cannot cause large allocations.
 #pragma once
 
+#include <span>
+
 #include "base/failure.hpp"
 #include "control/asio.hpp"
 #include "control/blob.hpp"
@@ -23,11 +25,16 @@ public:
   using failure::failure;
 };
 
-// The coordinator's side. Returns the number that the rank has proven; the caller checks that the run has such a rank.
-// Throws failure (run) if the other side does not know the secret, boost::system::system_error if the connection ends.
-// Sets `proven` once the rank's proof is valid. Until then the caller may close the socket to limit the time;
-// afterwards it must not. `socket`, `secret` and `proven` must outlive the coroutine.
-asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven);
+struct proven_rank {
+  std::uint32_t number = 0; // the caller checks that the run has such a rank
+  std::size_t secret = 0;   // index of the secret that it knows
+};
+
+// The coordinator's side; the other side must know one of `secrets`. Throws failure (run) if it does not,
+// boost::system::system_error if the connection ends. Sets `proven` once the rank's proof is valid. Until then the
+// caller may close the socket to limit the time; afterwards it must not. `socket`, `secrets` and `proven` must outlive
+// the coroutine.
+asio::awaitable<proven_rank> admit_rank(tcp::socket& socket, std::span<const blob> secrets, bool& proven);
 
 // The rank's side; `rank` is its number. Throws failure (run) if the other side is no coordinator of this version or
 // does not know the secret, proof_refused if it ends the connection after the rank's proof,

@@ -71,13 +71,16 @@ private:
     local_plan plan;
     std::map<std::uint32_t, std::uint32_t> slot_of_rank;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      plan.ranks[ranks[i]] = {h.at("roles").at(i), h.at("cpus").at(i), jobs.at(jobs.size() == 1 ? 0 : i), 0, slots.at(i)};
+      plan.ranks[ranks[i]] = {h.at("roles").at(i), h.at("cpus").at(i), jobs.at(jobs.size() == 1 ? 0 : i), 0,
+                              slots.at(i)};
       slot_of_rank[ranks[i]] = slots.at(i);
     }
     processes.assign(std::move(slot_of_rank), h.at("lasting"));
     plan.size = h.at("size");
     plan.address = "127.0.0.1";
-    const auto milliseconds = [&](const char* name) { return std::chrono::milliseconds(h.at(name).get<std::int64_t>()); };
+    const auto milliseconds = [&](const char* name) {
+      return std::chrono::milliseconds(h.at(name).get<std::int64_t>());
+    };
     plan.limits = {milliseconds("silence"), milliseconds("start"), milliseconds("stopped"), h.at("debugged")};
     plan.secret = run_secret(secret, h.at("nonce").get<blob>());
     return plan;

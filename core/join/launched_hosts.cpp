@@ -13,7 +13,10 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "control/crypto.hpp"
 #include "control/door.hpp"
+#include "control/rank_arguments.hpp"
+#include "join/codes.hpp"
 #include "join/frames.hpp"
 #include "join/identity.hpp"
 #include "join/packets.hpp"
@@ -52,8 +55,9 @@ public:
   };
 
   gathering(launch_meeting& at, const launcher_environment& self)
-      : self_(self), size_(self.size * self.slots), secret_(at.secret),
-        door_(io_, {at.secret, size_, [this](std::uint32_t, tcp::socket& s) { return admit(s); },
+      : self_(self), size_(self.size * self.slots), secret_(at.secret), code_used_(at.codes.size()),
+        secrets_(secrets_of(at)),
+        door_(io_, {secrets_, size_, [this](const proven_rank& who, tcp::socket& s) { return admit(who.secret, s); },
                     [this](asio::awaitable<void> c) { spawn(std::move(c)); },
                     [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); }}) {
     door_.adopt(std::move(at.port));
@@ -79,11 +83,28 @@ private:
     });
   }
 
-  std::string admit(tcp::socket& socket) {
+  static std::vector<blob> secrets_of(const launch_meeting& from) {
+    std::vector<blob> secrets{from.secret};
+    for (const std::string& code : from.codes) secrets.push_back(secret_of_code(code));
+    return secrets;
+  }
+
+  std::string admit(std::size_t secret, tcp::socket& socket) {
+    if (secret > 0 && code_used_[secret - 1]) return "its code was used already, by another host";
     auto& h = hosts_.emplace_back(std::make_unique<host>());
     h->socket = unique_fd(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 3));
     notice_lost_host(h->socket);
     h->wire = std::make_shared<channel>(std::move(socket));
+    if (secret > 0) { // a host without a launcher learns its number and the secret
+      code_used_[secret - 1] = true;
+      const blob nonce = random_bytes(secret_bytes);
+      h->wire->send({{"t", "welcome"},
+                     {"job", self_.job},
+                     {"slot", secret},
+                     {"size", size_},
+                     {"nonce", nonce},
+                     {"secret", under_code(secrets_[secret], nonce, secret_)}});
+    }
     spawn(serve(*h));
     return "";
   }
@@ -123,14 +144,14 @@ private:
 
   asio::awaitable<void> keep_time() {
     asio::steady_timer timer(io_);
-    for (auto waited = 0s; waited < join_limit; waited += notice_pause) {
+    const bool by_hand = !code_used_.empty(); // people take their time
+    for (auto waited = 0s; by_hand || waited < join_limit; waited += notice_pause) {
       timer.expires_after(notice_pause);
       co_await timer.async_wait(asio::use_awaitable);
-      print_error(fmt::format("regatta: waiting for processes of {}: {}\n", self_.launcher, state()));
+      if (!by_hand) print_error(fmt::format("regatta: waiting for processes of {}: {}\n", self_.launcher, state()));
     }
     throw failure(exit_code::run, fmt::format("waited {} s for the processes of {}: {}{}{}", join_limit / 1s,
-                                              self_.launcher, state(), self_.advice.empty() ? "" : "; ",
-                                              self_.advice));
+                                              self_.launcher, state(), self_.advice.empty() ? "" : "; ", self_.advice));
   }
 
   // Returns "2 of 4 have joined (n0: 0, 1); missing: 2, 3".
@@ -157,6 +178,8 @@ private:
   const launcher_environment& self_;
   const std::uint32_t size_;
   const blob secret_;
+  std::vector<bool> code_used_;
+  const std::vector<blob> secrets_; // of the launch, then of each code
   asio::io_context io_{1};
   door door_;
   asio::posix::stream_descriptor local_{io_};
@@ -180,7 +203,8 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     host_link& link = links_.emplace_back();
     link.name = h->hello.at("host");
     const auto same_name = [&](const auto& o) { return o != h && o->hello.at("host") == link.name; };
-    if (std::ranges::any_of(hosts, same_name)) link.name += fmt::format(" ({})", h->hello.at("address").get<std::string>());
+    if (std::ranges::any_of(hosts, same_name))
+      link.name += fmt::format(" ({})", h->hello.at("address").get<std::string>());
     link.socket = std::move(h->socket);
     link.secret = secret;
     link.slots = h->slots;
@@ -302,9 +326,10 @@ void launched_hosts::check_reachability(const std::vector<std::vector<std::strin
                            fmt::join(addresses[from], ", "), links_[to].name, address, why);
     }
   if (!wrong.empty())
-    throw failure(exit_code::usage, "hosts cannot reach each other by the addresses of cluster.interface; choose another "
-                                    "interface or subnet, or open the firewall between them:" +
-                                        wrong);
+    throw failure(exit_code::usage,
+                  "hosts cannot reach each other by the addresses of cluster.interface; choose another "
+                  "interface or subnet, or open the firewall between them:" +
+                      wrong);
 }
 
 void launched_hosts::require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) {
@@ -321,14 +346,14 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
       if (mine.is_null())
         missing += fmt::format("\n  {} is missing on host {}", path, links_[i].name);
       else if (!first.is_null() && mine != first)
-        different += fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path,
-                                 links_.front().name, links_[i].name, first.get<std::string>(), mine.get<std::string>());
+        different +=
+            fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path, links_.front().name,
+                        links_[i].name, first.get<std::string>(), mine.get<std::string>());
     }
   }
   if (missing.empty() && different.empty()) return;
   for (const std::string& path : unknown) checked_.erase(path);
-  throw failure(exit_code::usage,
-                "the same files must lie at the same paths on all hosts:" + missing + different);
+  throw failure(exit_code::usage, "the same files must lie at the same paths on all hosts:" + missing + different);
 }
 
 } // namespace regatta

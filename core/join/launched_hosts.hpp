@@ -23,6 +23,7 @@ struct launch_meeting {
   unique_fd port;  // listens for agents, TCP
   unique_fd local; // listens for processes of this host that ask for port and secret; join/packets.hpp
   blob secret;
+  std::vector<std::string> codes = {}; // one for each host that joins by `regatta join`; join/codes.hpp
 };
 
 class launched_hosts : public host_group {

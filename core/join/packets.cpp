@@ -127,7 +127,8 @@ std::optional<json> get(int socket, std::vector<unique_fd>* descriptors) {
   }
 }
 
-std::optional<std::size_t> wait_readable(std::span<const int> descriptors, std::chrono::steady_clock::time_point until) {
+std::optional<std::size_t> wait_readable(std::span<const int> descriptors,
+                                         std::chrono::steady_clock::time_point until) {
   std::vector<pollfd> waiting;
   for (const int fd : descriptors) waiting.push_back({fd, POLLIN, 0}); // poll() ignores negative ones
   for (;;) {

@@ -85,8 +85,7 @@ json probe(const json& targets) {
   for (;;) {
     std::vector<pollfd> waiting;
     for (const unique_fd& fd : sockets) waiting.push_back({fd.get(), POLLOUT, 0});
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     if (left <= 0 || std::ranges::all_of(waiting, [](const pollfd& p) { return p.fd < 0; })) break;
     ::poll(waiting.data(), waiting.size(), static_cast<int>(left));
     for (std::size_t i = 0; i < waiting.size(); ++i) {

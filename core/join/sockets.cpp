@@ -13,15 +13,16 @@
 #include "base/failure.hpp"
 #include "control/asio.hpp" // before any other of Asio's
 
+#include "control/handshake.hpp"
 #include <boost/asio/connect.hpp>
 #include <boost/asio/detached.hpp>
-#include "control/handshake.hpp"
 
 namespace regatta {
 
 unique_fd listen_on_all(std::uint16_t port, std::uint16_t tries, std::uint16_t& used) {
   int error = 0;
-  for (std::uint32_t candidate = port; candidate < std::uint32_t{port} + std::max<std::uint32_t>(tries, 1); ++candidate) {
+  for (std::uint32_t candidate = port; candidate < std::uint32_t{port} + std::max<std::uint32_t>(tries, 1);
+       ++candidate) {
     // IPv6 sockets take IPv4 connections as well; a kernel without IPv6 has only the second kind.
     for (const int family : {AF_INET6, AF_INET}) {
       unique_fd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -52,10 +53,9 @@ unique_fd listen_on_all(std::uint16_t port, std::uint16_t tries, std::uint16_t& 
       return fd;
     }
   }
-  throw failure(exit_code::run,
-                tries > 1 ? fmt::format("cannot listen on any of the ports {} to {}: {}", port, port + tries - 1,
-                                        std::strerror(error))
-                          : fmt::format("cannot listen on port {}: {}", port, std::strerror(error)));
+  throw failure(exit_code::run, tries > 1 ? fmt::format("cannot listen on any of the ports {} to {}: {}", port,
+                                                        port + tries - 1, std::strerror(error))
+                                          : fmt::format("cannot listen on port {}: {}", port, std::strerror(error)));
 }
 
 unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& secret, std::uint32_t number,

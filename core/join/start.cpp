@@ -25,11 +25,14 @@
 #include "control/rank_arguments.hpp"
 #include "join/agent.hpp"
 #include "join/binding.hpp"
+#include "join/codes.hpp"
 #include "join/ending.hpp"
+#include "join/frames.hpp"
 #include "join/packets.hpp"
 #include "join/pmix.hpp"
 #include "join/secret.hpp"
 #include "join/sockets.hpp"
+#include "join/variables.hpp"
 #include "launch/address.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
@@ -41,9 +44,9 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using clock = std::chrono::steady_clock;
 
-constexpr auto meet_limit = 60s;       // for a name to be known, and process 0 to listen
-constexpr auto same_host_limit = 10s;  // for process 0 on this host
-constexpr auto attempt_limit = 3s;     // for one attempt to connect
+constexpr auto meet_limit = 60s;      // for a name to be known, and process 0 to listen
+constexpr auto same_host_limit = 10s; // for process 0 on this host
+constexpr auto attempt_limit = 3s;    // for one attempt to connect
 constexpr auto attempt_pause = 100ms;
 constexpr auto refusal_limit = 4s; // from the first time to the last that process 0 refuses this host's secret
 constexpr auto refusal_pause = 500ms;
@@ -125,28 +128,19 @@ unique_fd connect_agent(const launcher_environment& self, const std::optional<wh
     std::this_thread::sleep_for(attempt_pause); // process 0 does not listen yet, or its name is not known yet
   }
   if (!where)
-    throw failure(exit_code::usage, fmt::format("{}: process 0 is not on this host, and nothing says how to meet it{}{}",
-                                                self.launcher, self.advice.empty() ? "" : ": ", self.advice));
+    throw failure(exit_code::usage,
+                  fmt::format("{}: process 0 is not on this host, and nothing says how to meet it{}{}", self.launcher,
+                              self.advice.empty() ? "" : ": ", self.advice));
   throw failure(exit_code::run,
                 fmt::format("{}: cannot reach process 0 at {} port {} within {} s: {}; check the name, and that the "
                             "firewall lets this port through",
                             self.launcher, target, where->port, limit / 1s, why));
 }
 
-// The agent's process: waits on `told` for the whereabouts, and serves until the launch is over.
-[[noreturn]] void be_agent(const launcher_environment& self, unique_fd processes, int told, std::uint32_t first) {
+// Runs the agent in this process, a child, until the launch is over.
+[[noreturn]] void serve_as_agent(agent_setup setup) {
   int code = static_cast<int>(exit_code::run);
   try {
-    const auto message = get(told);
-    if (!message) std::_Exit(code); // this host's first process has said why
-    std::optional<whereabouts> where;
-    if (message->contains("hosts"))
-      where = whereabouts{message->at("hosts"), message->at("port"), message->at("tries"),
-                          message->at("secret").get_binary()};
-    agent_setup setup;
-    setup.coordinator = connect_agent(self, where, setup.secret, first);
-    setup.processes = std::move(processes);
-    setup.first = first;
     code = run_agent(std::move(setup));
   } catch (const failure& e) {
     print_error(fmt::format("regatta: {}\n", e.what()));
@@ -155,6 +149,26 @@ unique_fd connect_agent(const launcher_environment& self, const std::optional<wh
     print_error(fmt::format("regatta: agent: {}\n", e.what()));
   }
   std::_Exit(code); // no exit handlers: they belong to the process that forked
+}
+
+// The agent's process: waits on `told` for the whereabouts, and serves until the launch is over.
+[[noreturn]] void be_agent(const launcher_environment& self, unique_fd processes, int told, std::uint32_t first) {
+  agent_setup setup;
+  try {
+    const auto message = get(told);
+    if (!message) std::_Exit(static_cast<int>(exit_code::run)); // this host's first process has said why
+    std::optional<whereabouts> where;
+    if (message->contains("hosts"))
+      where = whereabouts{message->at("hosts"), message->at("port"), message->at("tries"),
+                          message->at("secret").get_binary()};
+    setup.coordinator = connect_agent(self, where, setup.secret, first);
+  } catch (const failure& e) {
+    print_error(fmt::format("regatta: {}\n", e.what()));
+    std::_Exit(static_cast<int>(e.code()));
+  }
+  setup.processes = std::move(processes);
+  setup.first = first;
+  serve_as_agent(std::move(setup));
 }
 
 // Returns the addresses of this host by which others may reach it, and its name.
@@ -169,7 +183,9 @@ std::vector<std::string> addresses_of_this_host() {
 void tell(int agent, const std::optional<whereabouts>& where) {
   json message = json::object();
   if (where)
-    message = {{"hosts", where->hosts}, {"port", where->port}, {"tries", where->tries},
+    message = {{"hosts", where->hosts},
+               {"port", where->port},
+               {"tries", where->tries},
                {"secret", json::binary(where->secret)}};
   put(agent, message);
 }
@@ -178,7 +194,8 @@ void tell(int agent, const std::optional<whereabouts>& where) {
 std::optional<whereabouts> find_whereabouts(const launcher_environment& self, std::uint16_t port, const blob& secret,
                                             pmix_exchange* pmix) {
   if (self.meets == launcher_environment::meeting::same_host) return {};
-  if (self.meets == launcher_environment::meeting::address) return whereabouts{{self.host}, self.port, std::max<std::uint16_t>(self.port_tries, 1), secret};
+  if (self.meets == launcher_environment::meeting::address)
+    return whereabouts{{self.host}, self.port, std::max<std::uint16_t>(self.port_tries, 1), secret};
   const json mine{{"hosts", addresses_of_this_host()}, {"port", port}, {"secret", secret}};
   const json told = parse_json(pmix->broadcast(mine.dump()));
   return whereabouts{told.at("hosts"), told.at("port"), 1, told.at("secret").get<blob>()};
@@ -202,6 +219,17 @@ bool serve_as(std::uint32_t slot, const launcher_environment& self, const launch
   }
 }
 
+void show_codes(const std::vector<std::string>& codes, std::uint16_t port) {
+  const std::vector<std::string> addresses = global_addresses();
+  const std::string address = addresses.empty() ? "127.0.0.1" : addresses.front();
+  print_error(
+      fmt::format("regatta: waiting for {} host{}. On each of them, run\n\n  regatta join {}:{}\n\nand type one "
+                  "of these codes, each on one host:\n",
+                  codes.size(), codes.size() == 1 ? "" : "s",
+                  address.find(':') == std::string::npos ? address : fmt::format("[{}]", address), port));
+  for (const std::string& code : codes) print_error(fmt::format("  {}\n", code));
+}
+
 int exit_code_of(pid_t child) {
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -211,9 +239,10 @@ int exit_code_of(pid_t child) {
 
 } // namespace
 
-std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_handlers& handlers, bool allow_different) {
-  auto self = find_launcher(process_environment());
-  if (!self) return nullptr;
+// As start_under_launcher(), with the environment that it found. `codes`: of launch_meeting.
+std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> self,
+                                         const launcher_request_handlers& handlers, bool allow_different,
+                                         const std::vector<std::string>& codes) {
   if (self->slots == 0)
     throw failure(exit_code::usage,
                   fmt::format("{}: expected a number of processes for each host, got \"auto\"", self->launcher));
@@ -228,10 +257,12 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
   child campaign;
   if (self->rank == 0) {
     if (secret.empty()) secret = random_bytes(secret_bytes);
-    launch_meeting here{listen_on_all(self->port, self->port_tries, port), listen_at(campaign_name(*self)), secret};
+    launch_meeting here{listen_on_all(self->port, self->port_tries, port), listen_at(campaign_name(*self)), secret,
+                        codes};
+    if (!codes.empty()) show_codes(codes, port);
     if (here.local.get() < 0)
-      throw failure(exit_code::run, fmt::format("another process 0 of this launch ({}) runs on this host already",
-                                                self->job));
+      throw failure(exit_code::run,
+                    fmt::format("another process 0 of this launch ({}) runs on this host already", self->job));
     if (self->port && port != self->port)
       print_error(fmt::format("regatta: port {} is taken; the coordinator listens on port {}\n", self->port, port));
     if ((campaign = fork_child(SIGTERM)).pid == 0) {
@@ -283,6 +314,67 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);
   pmix.reset();
   std::exit(code); // runs exit handlers of plugins
+}
+
+std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_handlers& handlers, bool allow_different) {
+  auto self = find_launcher(process_environment());
+  return self ? start_in(std::move(self), handlers, allow_different, {}) : nullptr;
+}
+
+std::unique_ptr<launched_hosts> wait_for_hosts(std::uint32_t others, const launcher_request_handlers& handlers,
+                                               bool allow_different) {
+  launcher_environment self;
+  self.launcher = "--wait-for";
+  self.job = fmt::format("wait-for {}", ::getpid());
+  self.size = others + 1;
+  std::vector<std::string> codes;
+  for (std::uint32_t i = 0; i < others; ++i) codes.push_back(make_code());
+  return start_in(self, handlers, allow_different, codes);
+}
+
+int join_launch(const std::string& address, const std::string& code, const launcher_request_handlers& handlers) {
+  const auto colon = address.rfind(':');
+  const auto port = colon == std::string::npos ? std::nullopt : port_of(address.substr(colon + 1));
+  if (!port)
+    throw failure(exit_code::usage,
+                  fmt::format("expected HOST:PORT, as the first computer shows it, got \"{}\"", one_line(address)));
+  std::string host = address.substr(0, colon);
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const blob secret = secret_of_code(code);
+  std::string why;
+  agent_setup setup;
+  std::optional<message> welcome;
+  try {
+    setup.coordinator = connect_to(host, *port, secret, 0, 10s, why);
+    if (setup.coordinator.get() >= 0) welcome = receive_frame(setup.coordinator, 10s);
+  } catch (const failure& e) {
+    why = e.what();
+  }
+  if (!welcome)
+    throw failure(
+        exit_code::run,
+        fmt::format("{}: cannot join: {}; check the address and the code, which serves one host only", address, why));
+  setup.secret = under_code(secret, welcome->header.at("nonce").get<blob>(), welcome->header.at("secret").get<blob>());
+  launcher_environment self;
+  self.launcher = "regatta join";
+  self.rank = setup.first = welcome->header.at("slot");
+  self.size = welcome->header.at("size");
+  self.job = fmt::format("{} {}", welcome->header.at("job").get<std::string>(), self.rank);
+  print_error(
+      fmt::format("regatta: joined as {} of {} hosts; serving until the run is over\n", self.rank + 1, self.size));
+  setup.processes = listen_at(self.job);
+  if (setup.processes.get() < 0) throw failure(exit_code::run, "this host has joined already with this code");
+  run_on({});
+  const child agent = fork_child(SIGKILL);
+  if (agent.pid == 0) {
+    forget_interruptions();
+    serve_as_agent(std::move(setup));
+  }
+  setup = {};
+  forget_interruptions(); // Ctrl-C ends this process, and with it its ranks
+  const bool in_order = serve_as(self.rank, self, handlers);
+  exit_code_of(agent.pid);
+  return in_order ? 0 : static_cast<int>(exit_code::run);
 }
 
 } // namespace regatta

@@ -23,4 +23,14 @@ namespace regatta {
 // launched_hosts::launched_hosts() do. Call it before there are threads, because it forks. [main]
 std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_handlers& handlers, bool allow_different);
 
+// As start_under_launcher(), without a launcher: this process becomes process 0 and waits for `others` hosts on which
+// somebody runs `regatta join`, without a limit of time. Prints the commands with a one-time code for each.
+std::unique_ptr<launched_hosts> wait_for_hosts(std::uint32_t others, const launcher_request_handlers& handlers,
+                                               bool allow_different);
+
+// `regatta join`: makes this host part of the launch of `address`, HOST:PORT, by a one-time code, and serves it until it
+// is over. Returns the exit code. Throws failure: usage if the address or the code cannot be right, run if the
+// coordinator cannot be reached or does not accept the code. [main]
+int join_launch(const std::string& address, const std::string& code, const launcher_request_handlers& handlers);
+
 } // namespace regatta

@@ -63,10 +63,6 @@ ordered_json container_of(const kubernetes_job& job) {
                             "--out",      fmt::format("{}/{}", results_folder, job.name),
                             "--format",   "json",
                             "--progress", "never"};
-  if (job.find_interface) {
-    arguments.push_back("--set");
-    arguments.push_back("cluster.interface=auto");
-  }
   ordered_json c = {{"name", "regatta"},
                     {"image", job.image},
                     {"command", {"regatta"}},

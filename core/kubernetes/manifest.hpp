@@ -21,12 +21,11 @@ struct kubernetes_job {
   std::string cpu;    // a quantity of Kubernetes: "4", "500m"; empty: no limit
   std::string memory; // a quantity of Kubernetes: "16Gi"; empty: no limit
   std::uint32_t gpus = 0;
-  std::string results_claim;  // a PersistentVolumeClaim that every pod mounts; empty: a folder that ends with the pod
-  bool one_per_node = false;  // no two pods on one node
-  bool find_interface = true; // ranks listen on the interface that reaches the coordinator, for files that name none
-  std::string file_name;      // of the experiment, without folder
-  std::string experiment;     // its text
-  std::string secret;         // of the run, as text without newline
+  std::string results_claim; // a PersistentVolumeClaim that every pod mounts; empty: a folder that ends with the pod
+  bool one_per_node = false; // no two pods on one node
+  std::string file_name;     // of the experiment, without folder
+  std::string experiment;    // its text
+  std::string secret;        // of the run, as text without newline
 };
 
 // The port on which process 0 listens for the others.

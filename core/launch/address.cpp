@@ -103,8 +103,9 @@ std::string address_of_interface(const std::string& name) {
                          of_it.empty() ? "no address" : fmt::format("{}", fmt::join(of_it, ", ")));
   throw failure(exit_code::usage,
                 by_subnet ? fmt::format("no address of this machine lies in \"{}\"; there are {}", name, there)
-                : addresses.count(name) ? fmt::format("network interface \"{}\" has no address; there are {}", name, there)
-                                        : fmt::format("there is no network interface \"{}\"; there are {}", name, there));
+                : addresses.count(name)
+                    ? fmt::format("network interface \"{}\" has no address; there are {}", name, there)
+                    : fmt::format("there is no network interface \"{}\"; there are {}", name, there));
 }
 
 std::vector<std::string> global_addresses() {

@@ -92,8 +92,7 @@ void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   for (const member& m : members_)
     if (m.running && !m.has_result) reports.push_back(report_of(m));
   // If several ranks are stuck, blame one that does not answer first.
-  const auto blamed =
-      *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r].state); });
+  const auto blamed = *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r].state); });
   const member& m = members_[blamed];
   const rank_report mine = report_of(m);
   rank_failure f{m.rank, fmt::format("{}: {}", mine.name, stall_cause(mine)), static_cast<int>(exit_code::run),

@@ -18,6 +18,7 @@
 namespace regatta {
 
 struct host_link;
+class rank_starter;
 
 struct rank_plan {
   std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for messages
@@ -40,6 +41,8 @@ struct launch_plan {
   std::vector<rank_plan> ranks;
   std::string address = "127.0.0.1"; // numeric, to listen on
   std::string program;               // path; empty: this program; its arguments: control/rank_arguments.hpp
+  // How ranks on this host are started; must outlive launch(). Null: as children of this process, by `program`.
+  rank_starter* starter = nullptr;
   rank_limits limits;
   stall_limits stall{}; // for ranks that run, but make no progress
   // The hosts on which a launcher has started agents; must outlive launch(). Empty: the ranks are children of this

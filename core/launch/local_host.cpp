@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto last_frames = 500ms;  // for the frames of a dead rank that are still in this host's socket buffers
-constexpr auto grace = 1s;           // for the other ranks to end, after the run has failed
-constexpr auto launcher_grace = 60s; // as `grace`, but a kill would end the launcher's job, and a step may take long
+constexpr auto last_frames = 500ms;    // for the frames of a dead rank that are still in this host's socket buffers
+constexpr auto grace = 1s;             // for the other ranks to end, after the run has failed
+constexpr auto launcher_grace = 60s;   // as `grace`, but a kill would end the launcher's job, and a step may take long
 constexpr auto late_heartbeat = 400ms; // silence may follow; less than the coordinator waits with a suspicion
 constexpr std::uint32_t nobody = UINT32_MAX;
 
@@ -37,8 +37,10 @@ local_host::member::member(local_host& h, std::uint32_t number)
 local_host::local_host(asio::io_context& io, local_plan plan, rank_starter& starter, host_events& events,
                        spawn_function spawn)
     : io_(io), plan_(std::move(plan)), starter_(starter), events_(events), spawn_(std::move(spawn)),
-      door_(io, {plan_.secret, plan_.ranks.size(),
-                 [this](std::uint32_t rank, tcp::socket& socket) { return admit(rank, socket); }, spawn_,
+      door_(io, {{plan_.secret},
+                 plan_.ranks.size(),
+                 [this](const proven_rank& who, tcp::socket& socket) { return admit(who.number, socket); },
+                 spawn_,
                  [this](const std::string& text) { events_.log(coordinator_rank, RG_LOG_WARNING, text); }}) {}
 
 local_host::~local_host() {
@@ -57,16 +59,16 @@ void local_host::start() {
 }
 
 void local_host::start(member& m) {
-  const rank_starter::order order{m.rank,       plan_.address,           door_.port(),
-                                  plan_.secret, plan_.ranks.at(m.rank).cpus, m.status.descriptor()};
+  const rank_starter::order order{
+      m.rank, plan_.address, door_.port(), plan_.secret, plan_.ranks.at(m.rank).cpus, m.status.descriptor()};
   process started = starter_.start(order);
   m.pid = started.pid;
   m.status.close_descriptor();
   m.running = true;
   m.heard = clock::now();
   m.handle.assign(started.handle.release());
-  for (auto [fd, into, lines] :
-       {std::tuple{&started.output, &m.output, &m.output_lines}, std::tuple{&started.errors, &m.errors, &m.error_lines}})
+  for (auto [fd, into, lines] : {std::tuple{&started.output, &m.output, &m.output_lines},
+                                 std::tuple{&started.errors, &m.errors, &m.error_lines}})
     if (fd->get() >= 0) {
       into->assign(fd->release());
       spawn_(collect(*into, *lines));

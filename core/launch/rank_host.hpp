@@ -33,7 +33,7 @@ public:
   // A frame of the rank (control/client.cpp). May throw failure (run) or nlohmann::json::exception: the rank is then to
   // blame for a wrong frame.
   virtual void received(std::uint32_t rank, message&& frame) = 0;
-  virtual void disconnected(std::uint32_t rank) = 0; // without a result or a failure of its own
+  virtual void disconnected(std::uint32_t rank) = 0;                     // without a result or a failure of its own
   virtual void certain(std::uint32_t rank, const std::string& what) = 0; // `what` ended the rank
   virtual void warned(std::uint32_t rank, const std::string& what) = 0;  // `what` came after the rank's result
   virtual void ended(std::uint32_t rank, const std::string& how, bool well) = 0; // its process; `well`: exit code 0

@@ -14,13 +14,21 @@ optimizer_config rank_job::optimizer() const {
 }
 
 nlohmann::json to_json(const rank_job& job) {
-  return {{"config", to_json(job.config)}, {"workers", job.layout.workers},
-          {"servers", job.layout.servers}, {"server_rank", job.layout.server_rank},
-          {"host_of", job.layout.host_of}, {"files", job.files},
-          {"addresses", job.addresses},    {"batch", job.batch},
-          {"warmup", job.warmup},          {"steps", job.steps},
-          {"period", job.period},          {"kernels", job.kernels},
-          {"spin_ns", job.spin_ns},        {"tune", job.tune},
+  return {{"config", to_json(job.config)},
+          {"workers", job.layout.workers},
+          {"servers", job.layout.servers},
+          {"server_rank", job.layout.server_rank},
+          {"host_of", job.layout.host_of},
+          {"files", job.files},
+          {"addresses", job.addresses},
+          {"batch", job.batch},
+          {"warmup", job.warmup},
+          {"steps", job.steps},
+          {"period", job.period},
+          {"kernels", job.kernels},
+          {"spin_ns", job.spin_ns},
+          {"tune", job.tune},
+          {"several_hosts", job.several_hosts},
           {"row_major", job.row_major}};
 }
 
@@ -40,6 +48,7 @@ rank_job job_from_json(const nlohmann::json& j) {
   j.at("kernels").get_to(job.kernels);
   j.at("spin_ns").get_to(job.spin_ns);
   j.at("tune").get_to(job.tune);
+  j.at("several_hosts").get_to(job.several_hosts);
   j.at("row_major").get_to(job.row_major);
   return job;
 }

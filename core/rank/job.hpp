@@ -24,14 +24,21 @@ struct rank_job {
   std::uint64_t period = 1;            // the number of steps is a multiple of it
   // the kernels that the autotuning process chose, if train.kernels is "timed"; empty: it had nothing to choose
   std::string kernels;
-  bool row_major = false;    // the strategy reads tensors as row-major matrices (RG_PLAN_ROW_MAJOR)
-  std::uint64_t spin_ns = 0; // how long a waiting rank spins before it sleeps
-  bool tune = false;         // only time kernels and return those chosen
+  bool row_major = false;     // the strategy reads tensors as row-major matrices (RG_PLAN_ROW_MAJOR)
+  std::uint64_t spin_ns = 0;  // how long a waiting rank spins before it sleeps
+  bool several_hosts = false; // a launcher's: layout.host_of are real hosts; else all ranks are on one
+  bool tune = false;          // only time kernels and return those chosen
 
   // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
   // gradients may overflow, and a step with overflow must leave all weights unchanged. Without clipping, clip_norm is
   // then infinite.
   optimizer_config optimizer() const;
+  // Returns the number of lower ranks on the same real host, by which ranks take devices.
+  std::uint32_t local_rank(std::uint32_t rank) const {
+    std::uint32_t lower = 0;
+    for (std::uint32_t r = 0; r < rank; ++r) lower += !several_hosts || layout.host_of[r] == layout.host_of[rank];
+    return lower;
+  }
   std::uint64_t global_batch() const { return batch * layout.workers; }
   std::uint64_t micro_batches() const { return static_cast<std::uint64_t>(config.train.accumulate); } // per step
   std::uint64_t micro_batch() const { return batch / micro_batches(); }                               // samples of each

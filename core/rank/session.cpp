@@ -97,7 +97,7 @@ void session::create_model() {
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
                      job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr, job.row_major);
-  setup.device = place_.device = device_of(plugins_, job.config.train, rank);
+  setup.device = place_.device = device_of(plugins_, job.config.train, job.local_rank(rank));
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_,
                                             [this](std::string_view id) { return extension(id); });
   device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });

@@ -14,4 +14,4 @@ shift $(($# > 1 ? 2 : 1))
 
 # --bind-to none: Regatta binds the ranks to CPUs by itself.
 # mpirun's own PMIx carries the address and the secret; its daemons find each other on the network of your ssh.
-exec mpirun --hostfile "$hosts" --bind-to none "$(command -v regatta)" run "$file" --set cluster.interface=auto "$@"
+exec mpirun --hostfile "$hosts" --bind-to none "$(command -v regatta)" run "$file" "$@"

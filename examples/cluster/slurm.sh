@@ -24,4 +24,4 @@ file=${1:-cluster.toml}
 #
 #     OUT=regatta-17 sbatch slurm.sh cluster.toml --resume
 srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 \
-  regatta run "$file" --out "${OUT:-regatta-$SLURM_JOB_ID}" --progress never --set cluster.interface=auto "$@"
+  regatta run "$file" --out "${OUT:-regatta-$SLURM_JOB_ID}" --progress never "$@"

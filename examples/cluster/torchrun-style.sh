@@ -21,7 +21,7 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM HUP
 for ((k = 0; k < count; k++)); do
-  RANK=$((first + k)) LOCAL_RANK=$k LOCAL_WORLD_SIZE=$count regatta run "$file" --set cluster.interface=auto "$@" &
+  RANK=$((first + k)) LOCAL_RANK=$k LOCAL_WORLD_SIZE=$count regatta run "$file" "$@" &
   pids+=($!)
 done
 

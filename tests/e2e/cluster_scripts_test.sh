@@ -23,8 +23,8 @@ echo "regatta $* | ${RANK:-} of ${WORLD_SIZE:-}, ${LOCAL_RANK:-} of ${LOCAL_WORL
 [ "${RANK:-}" != "${FAILS:-none}" ] || exit 7
 END
 expect "processes of one host" \
-  "regatta run x.toml --set cluster.interface=auto --resume | 2 of 4, 0 of 2 here, node1 29500 secret
-regatta run x.toml --set cluster.interface=auto --resume | 3 of 4, 1 of 2 here, node1 29500 secret" \
+  "regatta run x.toml --resume | 2 of 4, 0 of 2 here, node1 29500 secret
+regatta run x.toml --resume | 3 of 4, 1 of 2 here, node1 29500 secret" \
   "$("$scripts/torchrun-style.sh" 2 2 4 node1 x.toml --resume | sort)"
 status=0
 FAILS=3 "$scripts/torchrun-style.sh" 2 2 4 node1 >/dev/null || status=$?
@@ -34,14 +34,14 @@ program srun <<'END'
 echo "srun $*"
 END
 expect "a job of Slurm" "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 regatta run cluster.toml --out regatta-17 \
---progress never --set cluster.interface=auto" "$(SLURM_JOB_ID=17 "$scripts/slurm.sh")"
+--progress never" "$(SLURM_JOB_ID=17 "$scripts/slurm.sh")"
 expect "one that goes on" "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 regatta run x.toml --out old \
---progress never --set cluster.interface=auto --resume" "$(SLURM_JOB_ID=18 OUT=old "$scripts/slurm.sh" x.toml --resume)"
+--progress never --resume" "$(SLURM_JOB_ID=18 OUT=old "$scripts/slurm.sh" x.toml --resume)"
 
 program mpirun <<'END'
 echo "mpirun $*"
 END
-expect "mpirun" "mpirun --hostfile hosts --bind-to none $folder/bin/regatta run x.toml --set cluster.interface=auto -a" \
+expect "mpirun" "mpirun --hostfile hosts --bind-to none $folder/bin/regatta run x.toml -a" \
   "$("$scripts/mpirun.sh" hosts x.toml -a)"
 
 # A job's log has messages before and after the result.

@@ -91,7 +91,7 @@ TEST_CASE("cases that one host must hold are refused, or named beside others") {
   CHECK(has(some.err, "warning: a case will not run in pods: "));
 }
 
-TEST_CASE("files of this machine are named, and an interface of the file's own is kept") {
+TEST_CASE("files of this machine are named") {
   const temporary_folder s;
   s.write("words.txt", "a b c d e f g h\n");
   const outcome o = printed(s, "--format json", R"(
@@ -108,8 +108,6 @@ interface = "127.0.0.1"
 plugin = "tcp"
 )");
   CHECK(has(o.err, "must have " + (s.path / "words.txt").string()));
-  const json job = job_of(o);
-  CHECK(!has(job.dump(), "cluster.interface"));
 }
 
 TEST_CASE("wrong options are refused by name, with what was expected") {

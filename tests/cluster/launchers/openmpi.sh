@@ -24,9 +24,12 @@ up)
       "StrictHostKeyChecking yes" "LogLevel ERROR" >ssh_config'
   for host in $(all_hosts); do
     on_host n0 sh -c "echo $host slots=${SLOTS:-2} >>/srv/openmpi/hostfile"
-    # ssh reads all files in ssh_config.d.
+    # ssh reads all files in ssh_config.d. A killed mpirun leaves its folders: not in /tmp, which is this machine's.
     on_host "$host" bash -ec '
       mount -t tmpfs tmpfs /etc/ssh/ssh_config.d && cp /srv/ssh/ssh_config /etc/ssh/ssh_config.d/hosts.conf
+      mkdir -p -m 1777 /run/tmp
+      { cat /etc/openmpi/openmpi-mca-params.conf; echo "orte_tmpdir_base = /run/tmp"; } >/run/openmpi.conf
+      mount --bind /run/openmpi.conf /etc/openmpi/openmpi-mca-params.conf
       mkdir -p /run/sshd && /usr/sbin/sshd -f /srv/ssh/sshd_config -E /srv/ssh/$(hostname).log'
   done
   for host in $(all_hosts); do
@@ -35,7 +38,7 @@ up)
   ;;
 down)
   for host in $(all_hosts); do
-    on_host "$host" bash -c 'pkill -KILL -x sshd; pkill -KILL -x ssh-agent; umount /etc/ssh/ssh_config.d'
+    on_host "$host" bash -c 'pkill -KILL -x sshd; pkill -KILL -x ssh-agent; umount /etc/ssh/ssh_config.d /etc/openmpi/openmpi-mca-params.conf'
   done
   on_host n0 rm -rf /srv/ssh /srv/openmpi
   ;;

@@ -113,12 +113,11 @@ TEST_CASE("the pods run the experiment's text, and its result goes to their outp
                     results = named(container.at("volumeMounts"), "results").at("mountPath");
   CHECK(container.at("command") == json{"regatta"});
   CHECK(container.at("args") == json{"run", folder + "/vgg.toml", "--out", results + "/regatta-vgg", "--format", "json",
-                                     "--progress", "never", "--set", "cluster.interface=auto"});
+                                     "--progress", "never"});
   CHECK(named(pod.at("volumes"), "results").at("emptyDir") == json::object());
   CHECK(named(pod.at("volumes"), "shm").at("emptyDir").at("medium") == "Memory");
   CHECK(named(container.at("volumeMounts"), "shm").at("mountPath") == "/dev/shm");
 
-  asked.find_interface = false; // the file names one
   asked.results_claim = "kept";
   const json other = objects_of(asked);
   CHECK(pod_in(other).at("containers").at(0).at("args").back() == "never");
