@@ -210,6 +210,13 @@ int exit_code_of(pid_t child) {
 
 } // namespace
 
+// The launcher ends the processes that it started. But Ctrl-C on the terminal of process 0 is for the campaign, which
+// ends the launch in order; its other processes wait for that.
+void leave_signals(const launcher_environment& self) {
+  forget_interruptions();
+  if (self.rank == 0) std::signal(SIGINT, SIG_IGN);
+}
+
 // As start_under_launcher(), with the environment that it found. `codes`: of launch_meeting.
 std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> self,
                                          const launcher_request_handlers& handlers, bool allow_different,
@@ -247,11 +254,11 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
   child agent;
   if (unique_fd processes = listen_at(self->job); processes.get() >= 0) // this is the first process of its host
     if ((agent = fork_child(SIGKILL)).pid == 0) {
-      forget_interruptions();
+      leave_signals(*self);
       campaign.channel.reset();
       be_agent(*self, std::move(processes), agent.channel.get(), first);
     }
-  forget_interruptions(); // the launcher ends the processes that it started
+  leave_signals(*self);
   std::uint32_t slot = first;
   for (std::uint32_t extra = 1; extra < self->slots; ++extra)
     if (fork_child(SIGKILL).pid == 0) {
