@@ -110,7 +110,11 @@ void coordinator::ended(std::uint32_t rank, const std::string& how, bool well) {
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
-    fail(m, how + " before its result", run_failed);
+    // A launcher that ends its job sends SIGTERM to ranks as well, perhaps before this process.
+    if (!plan_.hosts.empty() && how.starts_with("killed by SIGTERM"))
+      suspect(m, how + " before its result", run_failed);
+    else
+      fail(m, how + " before its result", run_failed);
   }
 }
 
