@@ -94,15 +94,20 @@ private:
 
   asio::awaitable<void> serve() {
     try {
-      for (;;) handle(co_await wire_->receive());
+      while (handle(co_await wire_->receive())) {
+      }
+      io_.stop();
+      co_return;
     } catch (const boost::system::system_error&) {
     }
     gone_ = true;
     io_.stop();
   }
 
-  void handle(message&& f) {
+  // Returns false after the last frame of the run: the next one is not for this object.
+  bool handle(message&& f) {
     const std::string type = f.header.at("t");
+    if (type == "over") return false;
     if (type == "send")
       host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
                  std::make_shared<const blob>(std::move(f.payload)));
@@ -110,10 +115,9 @@ private:
       host_.end(f.header.at("dead"), f.header.at("why"));
     else if (type == "kill")
       host_.kill(f.header.at("rank"));
-    else if (type == "over")
-      io_.stop();
     else if (type == "ping")
       wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
+    return true;
   }
 
   asio::awaitable<void> keep_time() {

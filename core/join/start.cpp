@@ -367,11 +367,11 @@ int join_launch(const std::string& address, const std::string& code, const launc
   run_on({});
   const child agent = fork_child(SIGKILL);
   if (agent.pid == 0) {
-    forget_interruptions();
+    await_end_at_interruptions();
     serve_as_agent(std::move(setup));
   }
   setup = {};
-  forget_interruptions(); // Ctrl-C ends this process, and with it its ranks
+  await_end_at_interruptions();
   const bool in_order = serve_as(self.rank, self, handlers);
   exit_code_of(agent.pid);
   return in_order ? 0 : static_cast<int>(exit_code::run);
