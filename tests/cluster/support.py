@@ -124,6 +124,13 @@ def children(pid):
         return []
 
 
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 class Launch:
     """Processes that are started together as a launcher would: process i on host places[i]."""
 
@@ -132,7 +139,7 @@ class Launch:
     def __init__(self, cluster, places, *arguments, program=REGATTA, environment=None, of_rank=None, slots=1,
                  order=None):
         """`environment` and of_rank[i] change variables of all or of one: None unsets one. `slots` > 1: each process
-        starts so many ranks, as Kubeflow's trainer has it. `order`: in which the processes are started."""
+        stands for so many, as Kubeflow's trainer has it. `order`: in which the processes are started."""
         self.cluster, self.places = cluster, places
         self.secret = write("secret", self.SECRET)
         self.processes, self.outputs = {}, {}
@@ -164,26 +171,31 @@ class Launch:
 
     def pid(self, rank):
         """Returns the pid, on this machine, of a launched process (nsenter is its parent)."""
-        return (children(self.processes[rank].pid) or [None])[0]
+        return (children(self.processes[rank].pid) or [0])[0]
+
+    def forks(self, process):
+        """Returns the pids of a launched process's children that run no other command line than itself: of process 0
+        the campaign and maybe an agent, of the first process on another host the agent."""
+        pid = self.pid(process)
+        return [child for child in children(pid) if command_line(child) == command_line(pid)]
 
     def campaign(self):
-        return children(self.pid(0))[0]
+        return self.forks(0)[0]
 
     def agent(self, host):
-        first = self.places.index(host)
-        return children(self.pid(first))[1 if first == 0 else 0]
+        agents = [pid for process, place in enumerate(self.places) if place == host
+                  for pid in self.forks(process)[process == 0:]]
+        return agents[0]
 
     def rank_process(self, process):
         """Returns the pid of the rank that a launched process has started, None if there is none now."""
-        own = children(self.pid(process))
-        ranks = [p for p in own if p not in (own[:2] if process == 0 else
-                                             own[:1] if self.places[process] not in self.places[:process] else [])]
-        return ranks[-1] if ranks else None
+        forks = self.forks(process)
+        return next((child for child in children(self.pid(process)) if child not in forks), None)
 
     def signal(self, number):
         """Sends a signal to all launched processes, as a launcher does."""
         for rank in self.processes:
-            if (pid := self.pid(rank)) is not None:
+            if pid := self.pid(rank):
                 os.kill(pid, number)
 
     def wait(self, limit=60.0):
