@@ -6,7 +6,7 @@ Each case begins a campaign whose first case is short and whose second one runs 
 within 5 s, on all hosts, nothing is left, and the finished case is in result.json. Arguments: names of cases, such as
 `link poweroff`; none: all of them.
 """
-import os, signal, subprocess, sys, time
+import os, signal, sys, time
 from pathlib import Path
 
 from support import Cluster, Launch, check, experiment, finish, folder, records, result, wait_until
@@ -110,14 +110,13 @@ def rank():
         launch = campaign("rank-" + name)
         began = time.monotonic()
         os.kill(launch.rank_process(5), number)
-        # The campaign goes on after a failed case, and this one was the last.
         ends("rank " + name, launch, rf"rank 5 \(worker 5, host n2, pid [0-9]+\): killed by {name}", fault=began)
 
 
-def of_process(name, pid_of, message, codes=(1,), number=signal.SIGKILL):
-    launch = campaign(name)
+def of_process(name, pid_of, message, codes=(1,), **keys):
+    launch = campaign(name, **keys)
     began = time.monotonic()
-    os.kill(pid_of(launch), number)
+    os.kill(pid_of(launch), signal.SIGKILL)
     ends(name, launch, message, fault=began, codes=codes)
     launch.wait(5)
     return launch
@@ -133,14 +132,14 @@ def keeper():
 
 
 def coordinator():
-    launch = of_process("coordinator", lambda l: l.campaign(), r"process 0 of this launch has ended")
-    out = launch.out
-    again = Launch(cluster, PLACES, *launch.arguments, "--resume", "--set", "measure.steps=5")
-    time.sleep(3)
-    again.signal(signal.SIGTERM)
-    again.wait(10)
-    check("coordinator: --resume goes on with the campaign", again.says("resum|go on|found") or
-          len(result(out)["results"]) == 2, again.text())
+    """Also: --resume runs what the end of the campaign left."""
+    launch = of_process("coordinator", lambda l: l.campaign(), r"process 0 of this launch has ended",
+                        **{"sweep_measure.steps": [5, 300]})
+    again = Launch(cluster, PLACES, *launch.arguments, "--resume")
+    again.wait()
+    statuses = [r["status"] for r in result(launch.out)["results"]]
+    check("coordinator: --resume completes the campaign", again.codes() == [0] * 8 and statuses == ["ok", "ok"],
+          f"{statuses}\n{again.text()}")
 
 
 def process_0():
