@@ -143,11 +143,15 @@ class Launch:
         self.cluster, self.places = cluster, places
         self.secret = write("secret", self.SECRET)
         self.processes, self.outputs = {}, {}
+        self.how = (arguments, program, slots, environment or {}, of_rank or {})
         self.begin = time.monotonic()
         for rank in order or range(len(places)):
-            self.start(rank, arguments, program, slots, {**(environment or {}), **((of_rank or {}).get(rank, {}))})
+            self.add(rank)
 
-    def start(self, rank, arguments, program, slots, changes):
+    def add(self, rank):
+        """Starts one process that `order` has left out."""
+        arguments, program, slots, environment, of_rank = self.how
+        changes = {**environment, **of_rank.get(rank, {})}
         variables = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"),
                      "REGATTA_SECRET_FILE": self.secret}
         for marked in ("REGATTA_CLUSTER_TEST", "REGATTA_PLUGIN_PATH"):
