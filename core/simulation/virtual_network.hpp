@@ -12,6 +12,8 @@
 // call throws std::logic_error if the n-th collective of a group is not of the same kind on all members.
 #pragma once
 
+#include "network_options.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -28,17 +30,6 @@
 #include <regatta/ext/collectives.h>
 
 namespace regatta {
-
-struct network_options {
-  bool eager = true;        // else rendezvous
-  bool adds = true;         // the transport adds on receive, fp32 only
-  bool collectives = false; // the transport has native collectives; they reduce fp32 only
-  bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
-  std::uint64_t latency_ns = 1000;
-  bool uneven = false; // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
-  double bytes_per_ns = 1.0;
-  bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
-};
 
 class virtual_network {
 public:
