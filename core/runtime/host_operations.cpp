@@ -246,7 +246,12 @@ void strategy_host::commit(bool server, const double* total, std::uint64_t step)
 
 rg_status strategy_host::complete_work(const rg_op& op, std::uint64_t bytes) {
   if (!(setup_.transport.caps.flags & RG_CAP_VIRTUAL)) return RG_DONE;
-  complete_later(op, virtual_ns(bytes), 0);
+  std::uint64_t ns = setup_.work.of(op.kind, bytes);
+  if (setup_.work.in_turn) {
+    work_end_ = std::max(work_end_, now()) + ns;
+    ns = work_end_ - now();
+  }
+  complete_later(op, ns, 0);
   return RG_OK;
 }
 

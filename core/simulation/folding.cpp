@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "folding.hpp"
+
+#include "base/failure.hpp"
+#include "simulation.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// What makes ranks of one role unlike each other.
+using kind_of_rank = std::tuple<bool, bool, std::uint32_t, std::size_t, std::uint64_t>;
+
+kind_of_rank kind_of(const simulation_setup& s, const cluster_layout& layout, std::uint32_t rank) {
+  const bool worker = rank < layout.workers;
+  const bool server = std::ranges::find(layout.server_rank, rank) != layout.server_rank.end();
+  std::size_t link = 0; // the first equal one
+  if (!s.network.links.empty())
+    link = static_cast<std::size_t>(std::ranges::find(s.network.links, s.network.links[layout.host_of[rank]]) -
+                                    s.network.links.begin());
+  const std::uint32_t computes = worker && !s.compute_kinds.empty() ? s.compute_kinds[rank] : 0;
+  const std::uint64_t delay = rank == 0 ? s.late_ns : rank == 1 ? s.straggler_ns : 0;
+  return {worker, server, computes, link, delay ? (rank + 1) : 0};
+}
+
+bool all_alike(const simulation_setup& s) {
+  const auto equal = [](const auto& all) {
+    return std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end();
+  };
+  return equal(s.compute_kinds) && equal(s.network.links) && !s.late_ns && !s.straggler_ns;
+}
+
+} // namespace
+
+std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& plan) {
+  const bool classes = plan.symmetry == RG_SYMMETRY_CLASSES;
+  if (plan.symmetry == RG_SYMMETRY_NONE) return fmt::format("strategy {} declares no symmetry", s.strategy);
+  if (!s.ghosts) return "ranks have bytes";
+  if (s.table_rows) return "the model has sparse tables";
+  if (!s.network.eager) return "the transport is not eager";
+  if (s.network.uneven) return "latencies differ";
+  if (s.network.collectives) return "the transport has native collectives";
+  if (s.stays || s.stop_at || s.resume) return "the run stops or resumes";
+  if (!s.network.links.empty() && s.hosts < s.workers + (s.colocate ? 0 : s.servers))
+    return "several ranks share a host's link";
+  if (classes && s.network.order == link_order::in_turn) return "links serve the messages of a time in turn";
+  if (!classes && !all_alike(s)) return "workers differ";
+  return {};
+}
+
+folded_ranks::folded_ranks(const simulation_setup& s, const rg_plan& plan, const cluster_layout& layout)
+    : strategy_(s.strategy), symmetry_(plan.symmetry), workers_(s.workers), first_of_(layout.size()),
+      second_of_(layout.size()), others_(layout.size()) {
+  std::map<kind_of_rank, std::uint32_t> first;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> members;
+  for (std::uint32_t r = 0; r < layout.size(); ++r) {
+    first_of_[r] = symmetry_ == RG_SYMMETRY_CLASSES ? first.try_emplace(kind_of(s, layout, r), r).first->second : 0;
+    members[first_of_[r]].push_back(r);
+  }
+  for (auto& [p, all] : members) {
+    second_of_[p] = s.fold == folding::checked ? all.back() : p;
+    if (second_of_[p] != p) {
+      checks_[p] = {.first = p, .second = second_of_[p]};
+      all.pop_back();
+    }
+    others_[p].assign(all.begin() + 1, all.end());
+  }
+  for (std::uint32_t r = 0; r < layout.size(); ++r)
+    if (is_simulated(r)) simulated_.push_back(r);
+}
+
+void folded_ranks::append_copies(std::uint32_t from, std::uint32_t to, pairs& out) const {
+  if (first_of_[from] != from) return; // the first member stands for the others
+  if (symmetry_ == RG_SYMMETRY_CLASSES) {
+    if (is_simulated(to))
+      for (const std::uint32_t r : others_[from]) out.emplace_back(r, to);
+    else if (first_of_[to] == from)
+      out.emplace_back(to, from);
+    return;
+  }
+  for (const std::uint32_t q : simulated_) {
+    const std::uint32_t r = symmetry_ == RG_SYMMETRY_ROTATION ? (q + workers_ - to) % workers_ : q ^ to;
+    if (!is_simulated(r)) out.emplace_back(r, q);
+  }
+}
+
+// Returns which rank stands to the first member as `rank` does to the second.
+std::uint32_t folded_ranks::renamed(std::uint32_t rank, std::uint32_t first, std::uint32_t second) const {
+  if (symmetry_ == RG_SYMMETRY_ROTATION) return (rank + workers_ - second) % workers_;
+  if (symmetry_ == RG_SYMMETRY_XOR) return rank ^ second;
+  return rank == first ? second : rank == second ? first : rank;
+}
+
+void folded_ranks::sent(std::uint64_t now, std::uint32_t from, std::uint32_t to, std::uint32_t lane,
+                        std::uint64_t bytes) {
+  const auto found = checks_.find(first_of_[from]);
+  if (found == checks_.end()) return;
+  pair_of_members& p = found->second;
+  const bool is_first = from == p.first;
+  auto& mine = is_first ? p.by_first : p.by_second;
+  if (mine.empty() || mine.back().time != now) {
+    compare(p, now);
+    mine.push_back({.time = now, .first = fmt::format("{} bytes to rank {} on lane {}", bytes, to, lane)});
+  }
+  // Lengths may differ by a chunk: an empty message is all that can be told from another one.
+  const std::uint64_t peer = is_first ? to : renamed(to, p.first, p.second);
+  mine.back().count += 1;
+  mine.back().digest += mixed(mixed(peer << 32 | lane) + (bytes != 0));
+}
+
+// Compares what both have sent at times before `before`.
+void folded_ranks::compare(pair_of_members& p, std::uint64_t before) {
+  auto &a = p.by_first, &b = p.by_second;
+  std::size_t& i = p.compared;
+  const auto text = [](const std::vector<sending>& all, std::size_t k) {
+    return k < all.size()
+               ? fmt::format("{} messages at {} ns, the first of {}", all[k].count, all[k].time, all[k].first)
+               : std::string("nothing more");
+  };
+  const auto ready = [&](const std::vector<sending>& all) { return i < all.size() && all[i].time < before; };
+  for (; ready(a) || ready(b); ++i) {
+    const bool same =
+        ready(a) && ready(b) && a[i].time == b[i].time && a[i].count == b[i].count && a[i].digest == b[i].digest;
+    if (!same)
+      throw failure(exit_code::plugin,
+                    fmt::format("strategy {} says that ranks {} and {} are alike (rg_plan.symmetry), but where rank {} "
+                                "sends {}, rank {} sends {}: declare RG_SYMMETRY_NONE, or do not fold",
+                                strategy_, p.first, p.second, p.first, text(a, i), p.second, text(b, i)));
+  }
+  if (i > 1024) { // forgets what has been compared
+    a.erase(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(i));
+    b.erase(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(i));
+    i = 0;
+  }
+}
+
+void folded_ranks::require_equal_ends() {
+  for (auto& [first, p] : checks_) compare(p, UINT64_MAX);
+}
+
+} // namespace regatta
