@@ -33,9 +33,8 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
       virtual_(functions.now && caps.flags & RG_CAP_VIRTUAL),
       ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES || caps.p2p == RG_P2P_ORDERED), host_(host), name_(std::move(name)),
-      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
-      queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes), trace_(trace),
-      sequences_(trace ? queues_.size() : 0) {}
+      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes), self_sends_(lanes),
+      self_receives_(lanes), trace_(trace), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
 
 transfers::~transfers() {
   for (const auto& o : operations_)
@@ -134,7 +133,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
       o->transfer.wire = wire;
     }
   }
-  receives_.push_back(o);
+  append_receive(o);
   if (o->how != path::transport) ++local_;
   if (o->how == path::self) {
     self_receives_[lane].push(o);
@@ -198,10 +197,28 @@ void transfers::end_trace(const operation& o) const {
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
 void transfers::post(operation* o) {
-  fifo& l = queue_of(o);
-  if (l.empty() && try_post(o)) return;
-  l.push(o);
+  if ((!waiting_ || line_of(o).empty()) && try_post(o)) return;
+  line_of(o).push(o);
   ++waiting_;
+}
+
+transfers::fifo& transfers::line_of(const operation* o) {
+  const std::uint64_t number = line_number(o);
+  const auto at = std::ranges::lower_bound(lines_, number, {}, &line::number);
+  if (at != lines_.end() && at->number == number) return at->waiting;
+  return lines_.insert(at, {number, {}})->waiting;
+}
+
+void transfers::append_receive(operation* o) {
+  o->before = last_receive_;
+  o->behind = nullptr;
+  (last_receive_ ? last_receive_->behind : first_receive_) = o;
+  last_receive_ = o;
+}
+
+void transfers::remove_receive(operation* o) {
+  (o->before ? o->before->behind : first_receive_) = o->behind;
+  (o->behind ? o->behind->before : last_receive_) = o->before;
 }
 
 bool transfers::try_post(operation* o) {
@@ -230,9 +247,9 @@ bool transfers::try_post(operation* o) {
 
 void transfers::post_waiting() {
   if (!waiting_) return;
-  for (fifo& l : queues_)
-    while (!l.empty() && try_post(l.front())) {
-      l.pop();
+  for (line& l : lines_)
+    while (!l.waiting.empty() && try_post(l.waiting.front())) {
+      l.waiting.pop();
       --waiting_;
     }
 }
@@ -252,14 +269,13 @@ void transfers::match_self(std::uint32_t lane) {
     r->source = s;
     r->bytes = bytes_of(s->target);
     r->arrived = true;
+    ++arrived_;
   }
 }
 
 bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
-  for (const operation* e : receives_) {
-    if (e == o) return false;
+  for (const operation* e = first_receive_; e && e != o; e = e->behind)
     if ((!only_local || e->how != path::transport) && overlap(e->target, o->target)) return true;
-  }
   return false;
 }
 
@@ -294,16 +310,14 @@ rg_fence transfers::copy_to_target(const operation& o) {
 
 // Copies messages that have arrived to their targets, unless they must wait for an earlier receive.
 void transfers::complete_local() {
-  if (!local_) return;
-  for (std::size_t i = 0; i < receives_.size();) {
-    operation* o = receives_[i];
-    if (!o->arrived || waits_for_earlier(o, false)) {
-      ++i;
-      continue;
-    }
+  if (!arrived_) return;
+  for (operation *o = first_receive_, *next = nullptr; o && arrived_; o = next) {
+    next = o->behind;
+    if (!o->arrived || waits_for_earlier(o, false)) continue;
+    --arrived_;
     const rg_fence busy = copy_to_target(*o);
     if (o->source) end(o->source, RG_OK);
-    end(o, RG_OK, busy); // removes it from receives_
+    end(o, RG_OK, busy); // removes it from the pending receives
   }
 }
 
@@ -355,7 +369,7 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
     ended_.push_back(c);
   }
   if (o->receive) {
-    receives_.erase(std::find(receives_.begin(), receives_.end(), o));
+    remove_receive(o);
     if (o->how != path::transport) --local_;
   }
   o->busy = busy;
@@ -364,7 +378,8 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
 }
 
 std::vector<transfers::open_operation> transfers::open() const {
-  std::vector<const operation*> all(receives_.begin(), receives_.end());
+  std::vector<const operation*> all;
+  for (const operation* o = first_receive_; o; o = o->behind) all.push_back(o);
   const auto has = [](const std::vector<operation*>& some, const operation* o) {
     return std::find(some.begin(), some.end(), o) != some.end();
   };
@@ -373,8 +388,9 @@ std::vector<transfers::open_operation> transfers::open() const {
       all.push_back(o.get());
   std::vector<open_operation> out;
   for (const operation* o : all) {
-    const bool refused = std::any_of(queues_.begin(), queues_.end(), [&](const fifo& l) {
-      return std::find(l.items.begin() + static_cast<std::ptrdiff_t>(l.head), l.items.end(), o) != l.items.end();
+    const bool refused = std::ranges::any_of(lines_, [&](const line& l) {
+      const fifo& f = l.waiting;
+      return std::find(f.items.begin() + static_cast<std::ptrdiff_t>(f.head), f.items.end(), o) != f.items.end();
     });
     const std::uint64_t bytes = bytes_of(o->target);
     out.push_back({o->function  ? "collective operation"
@@ -415,6 +431,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     if (o->fence) o->stage->wait_for(o->fence);
     if (o->receive && o->how == path::scratch && completions[i].status == RG_OK) {
       o->arrived = true;
+      ++arrived_;
       continue;
     }
     o->traced.end = virtual_ ? 0 : completions[i].time_ns;

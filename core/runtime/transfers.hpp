@@ -105,6 +105,7 @@ private:
     std::uint32_t wire;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     bool posted;                // the transport has accepted it
+    operation *before, *behind; // of a pending receive: its neighbours in posting order
     rg_fence fence;
     scratch_memory scratch; // kept for the next operation
     std::uint64_t scratch_bytes;
@@ -151,10 +152,18 @@ private:
   void end_trace(const operation& o) const;
   void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
   void free_emptied(); // operations of emptying_ whose scratch is no longer in use
+  // A queue of operations that were refused or held back. Few peers ever have one: it is made on first use.
+  struct line {
+    std::uint64_t number; // ascending by peer, lane, send before receive; the last one is that of collectives
+    fifo waiting;
+  };
   // Collectives share one queue: they begin in the order in which they were submitted, also those of different groups.
-  fifo& queue_of(const operation* o) {
-    return o->function ? queues_.back() : queues_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
+  std::uint64_t line_number(const operation* o) const {
+    return o->function ? UINT64_MAX : (std::uint64_t{o->transfer.peer} * lanes_ + o->transfer.lane) * 2 + o->receive;
   }
+  fifo& line_of(const operation* o);
+  void append_receive(operation* o);
+  void remove_receive(operation* o);
 
   const rg_transport& functions_;
   void* self_;
@@ -165,12 +174,13 @@ private:
   staging& on_host_;
   staging* on_device_;
   std::uint32_t rank_, lanes_;
-  std::vector<fifo> queues_;                     // refused or held back: [peer][lane][send, receive], then collectives
-  std::size_t waiting_ = 0;                      // operations in queues_
-  std::vector<fifo> self_sends_, self_receives_; // [lane]
-  std::vector<operation*> receives_;             // pending, in posting order
-  std::size_t local_ = 0;                        // receives of receives_ that are copied to their target here
-  std::vector<rg_completion> ended_;             // ended since the last poll, without the transport
+  std::vector<line> lines_;                                      // ascending by number
+  std::size_t waiting_ = 0;                                      // operations in lines_
+  std::vector<fifo> self_sends_, self_receives_;                 // [lane]
+  operation *first_receive_ = nullptr, *last_receive_ = nullptr; // pending, in posting order
+  std::size_t local_ = 0;            // pending receives that are copied to their target here
+  std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
+  std::vector<rg_completion> ended_; // ended since the last poll, without the transport
   std::vector<std::unique_ptr<operation>> operations_;
   std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
   std::array<std::vector<operation*>, 2> free_; // on the host, on the device
