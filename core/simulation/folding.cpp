@@ -18,6 +18,9 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// In bytes: lengths of messages that differ by no more are of buffers that cannot be cut into equal parts.
+constexpr std::uint64_t longest_chunk = 16 * sizeof(double);
+
 // What makes ranks of one role unlike each other.
 using kind_of_rank = std::tuple<bool, bool, std::uint32_t, std::size_t, std::uint64_t>;
 
@@ -70,7 +73,8 @@ folded_ranks::folded_ranks(const simulation_setup& s, const rg_plan& plan, const
   for (auto& [p, all] : members) {
     second_of_[p] = s.fold == folding::checked ? all.back() : p;
     if (second_of_[p] != p) {
-      checks_[p] = {.first = p, .second = second_of_[p]};
+      checks_[p].first.rank = p;
+      checks_[p].second.rank = second_of_[p];
       all.pop_back();
     }
     others_[p].assign(all.begin() + 1, all.end());
@@ -94,9 +98,9 @@ void folded_ranks::append_copies(std::uint32_t from, std::uint32_t to, pairs& ou
   }
 }
 
-// Returns which rank stands to the first member as `rank` does to the second.
-std::uint32_t folded_ranks::renamed(std::uint32_t rank, std::uint32_t first, std::uint32_t second) const {
-  if (symmetry_ == RG_SYMMETRY_ROTATION) return (rank + workers_ - second) % workers_;
+// Returns which rank is to the first member what `rank` is to the second; with `back` the reverse.
+std::uint32_t folded_ranks::renamed(std::uint32_t rank, std::uint32_t first, std::uint32_t second, bool back) const {
+  if (symmetry_ == RG_SYMMETRY_ROTATION) return (rank + (back ? second : workers_ - second)) % workers_;
   if (symmetry_ == RG_SYMMETRY_XOR) return rank ^ second;
   return rank == first ? second : rank == second ? first : rank;
 }
@@ -106,46 +110,78 @@ void folded_ranks::sent(std::uint64_t now, std::uint32_t from, std::uint32_t to,
   const auto found = checks_.find(first_of_[from]);
   if (found == checks_.end()) return;
   pair_of_members& p = found->second;
-  const bool is_first = from == p.first;
-  auto& mine = is_first ? p.by_first : p.by_second;
-  if (mine.empty() || mine.back().time != now) {
-    compare(p, now);
-    mine.push_back({.time = now, .first = fmt::format("{} bytes to rank {} on lane {}", bytes, to, lane)});
-  }
+  const bool is_first = from == p.first.rank;
+  history& h = is_first ? p.first : p.second;
+  const std::uint32_t peer = is_first ? to : renamed(to, p.first.rank, p.second.rank);
+  if (h.times.empty() || h.times.back().time != now)
+    h.times.push_back({.time = now, .bytes = bytes, .to = to, .lane = lane});
   // Lengths may differ by a chunk: an empty message is all that can be told from another one.
-  const std::uint64_t peer = is_first ? to : renamed(to, p.first, p.second);
-  mine.back().count += 1;
-  mine.back().digest += mixed(mixed(peer << 32 | lane) + (bytes != 0));
+  h.times.back().count += 1;
+  h.times.back().digest += mixed(mixed(std::uint64_t{peer} << 32 | lane) + (bytes != 0));
+  auto& [count, sum] = h.sums[{peer, lane}];
+  count += 1;
+  sum += bytes;
 }
 
-// Compares what both have sent at times before `before`.
-void folded_ranks::compare(pair_of_members& p, std::uint64_t before) {
-  auto &a = p.by_first, &b = p.by_second;
-  std::size_t& i = p.compared;
-  const auto text = [](const std::vector<sending>& all, std::size_t k) {
-    return k < all.size()
-               ? fmt::format("{} messages at {} ns, the first of {}", all[k].count, all[k].time, all[k].first)
-               : std::string("nothing more");
+std::uint64_t folded_ranks::length(std::uint64_t message, std::uint64_t receive) {
+  if (!message || message == receive || std::max(message, receive) - std::min(message, receive) > longest_chunk)
+    return message;
+  rounded_ = true;
+  return receive;
+}
+
+folded_ranks::pairs folded_ranks::members() const {
+  pairs all;
+  for (const auto& [number, p] : checks_) all.emplace_back(p.first.rank, p.second.rank);
+  return all;
+}
+
+void folded_ranks::refuse(const pair_of_members& p, const std::string& first, const std::string& second) const {
+  throw failure(exit_code::plugin,
+                fmt::format("strategy {} says that ranks {} and {} are alike (rg_plan.symmetry), but rank {} sends {}, "
+                            "and rank {} sends {}: declare RG_SYMMETRY_NONE, or do not fold",
+                            strategy_, p.first.rank, p.second.rank, p.first.rank, first, p.second.rank, second));
+}
+
+void folded_ranks::require_equal_sums(const pair_of_members& p) const {
+  using sum = std::pair<std::uint64_t, std::uint64_t>;
+  const auto require = [&](const history& a, const history& b) {
+    for (const auto& [to, x] : a.sums) {
+      const auto found = b.sums.find(to);
+      const sum y = found == b.sums.end() ? sum() : found->second;
+      const std::uint64_t more = std::max(x.second, y.second) - std::min(x.second, y.second);
+      if (x.first == y.first && more <= x.first * longest_chunk) continue;
+      const auto text = [&](const history& h, const sum& z) {
+        return fmt::format("{} messages of {} bytes to rank {} on lane {}", z.first, z.second,
+                           h.rank == p.first.rank ? to.first : renamed(to.first, p.first.rank, p.second.rank, true),
+                           to.second);
+      };
+      refuse(p, text(p.first, &a == &p.first ? x : y), text(p.second, &a == &p.first ? y : x));
+    }
   };
-  const auto ready = [&](const std::vector<sending>& all) { return i < all.size() && all[i].time < before; };
-  for (; ready(a) || ready(b); ++i) {
-    const bool same =
-        ready(a) && ready(b) && a[i].time == b[i].time && a[i].count == b[i].count && a[i].digest == b[i].digest;
-    if (!same)
-      throw failure(exit_code::plugin,
-                    fmt::format("strategy {} says that ranks {} and {} are alike (rg_plan.symmetry), but where rank {} "
-                                "sends {}, rank {} sends {}: declare RG_SYMMETRY_NONE, or do not fold",
-                                strategy_, p.first, p.second, p.first, text(a, i), p.second, text(b, i)));
-  }
-  if (i > 1024) { // forgets what has been compared
-    a.erase(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(i));
-    b.erase(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(i));
-    i = 0;
-  }
+  require(p.first, p.second);
+  require(p.second, p.first);
 }
 
-void folded_ranks::require_equal_ends() {
-  for (auto& [first, p] : checks_) compare(p, UINT64_MAX);
+void folded_ranks::require_equal_times(const pair_of_members& p) const {
+  const auto &a = p.first.times, &b = p.second.times;
+  const auto text = [](const std::vector<sending>& all, std::size_t k) {
+    return k < all.size() ? fmt::format("{} messages at {} ns, the first of {} bytes to rank {} on lane {}",
+                                        all[k].count, all[k].time, all[k].bytes, all[k].to, all[k].lane)
+                          : std::string("nothing more");
+  };
+  const auto equal = [](const sending& x, const sending& y) {
+    return x.time == y.time && x.count == y.count && x.digest == y.digest;
+  };
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+    if (i >= a.size() || i >= b.size() || !equal(a[i], b[i])) refuse(p, text(a, i), text(b, i));
+}
+
+void folded_ranks::require_equal_members() const {
+  for (const auto& [number, p] : checks_) {
+    require_equal_sums(p);
+    if (!rounded_) require_equal_times(p);
+  }
 }
 
 } // namespace regatta

@@ -40,27 +40,37 @@ public:
   using pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   void append_copies(std::uint32_t from, std::uint32_t to, pairs& out) const;
 
-  // folding::checked: compares the messages of two members of a class. Throws failure (plugin) if they differ.
+  // folding::checked: takes down a message of a simulated rank.
   void sent(std::uint64_t now, std::uint32_t from, std::uint32_t to, std::uint32_t lane, std::uint64_t bytes);
-  void require_equal_ends();
+  // Throws failure (plugin) if the two members of a class that are simulated have sent different messages, or at
+  // different times; the times count only if no length was rounded.
+  void require_equal_members() const;
+  // Returns the members of the classes of which two are simulated.
+  pairs members() const;
 
-  // A message was taken to be as long as its receive, which differed by up to 16 elements.
-  void set_rounded() { rounded_ = true; }
+  // Returns the length of a copied message: that of its receive if they differ by up to 16 elements.
+  std::uint64_t length(std::uint64_t message, std::uint64_t receive);
   bool rounded() const { return rounded_; }
 
 private:
-  struct sending { // messages of a rank at one time, in any order
+  struct sending { // messages of a rank at one time, in any order; peers as the first member knows them
     std::uint64_t time = 0, count = 0, digest = 0;
-    std::string first; // text of the first message
+    std::uint64_t bytes = 0; // of the first message
+    std::uint32_t to = 0, lane = 0;
+  };
+  struct history {
+    std::uint32_t rank = 0;
+    std::vector<sending> times;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>>
+        sums; // messages and bytes, by peer and lane
   };
   struct pair_of_members {
-    std::uint32_t first, second;
-    // What one has sent and the other not yet; the last entry grows while its time lasts.
-    std::vector<sending> by_first, by_second;
-    std::size_t compared = 0;
+    history first, second;
   };
-  std::uint32_t renamed(std::uint32_t rank, std::uint32_t first, std::uint32_t second) const;
-  void compare(pair_of_members& p, std::uint64_t before);
+  std::uint32_t renamed(std::uint32_t rank, std::uint32_t first, std::uint32_t second, bool back = false) const;
+  void require_equal_sums(const pair_of_members& p) const;
+  void require_equal_times(const pair_of_members& p) const;
+  [[noreturn]] void refuse(const pair_of_members& p, const std::string& first, const std::string& second) const;
 
   std::string strategy_;
   std::uint32_t symmetry_, workers_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation.hpp"
 
+#include "base/failure.hpp"
 #include "cluster/layout.hpp"
 #include "cluster/plan.hpp"
 #include "folding.hpp"
@@ -135,6 +136,16 @@ private:
   bool gone_ = false; // simulation_setup.stays
 };
 
+void require_alike(const simulation_setup& setup, const folded_ranks& folded, const rank_list& ranks) {
+  folded.require_equal_members();
+  for (const auto& [first, second] : folded.members())
+    if (!folded.rounded() && ranks[first]->steps() != ranks[second]->steps())
+      throw failure(exit_code::plugin,
+                    fmt::format("strategy {} says that ranks {} and {} are alike (rg_plan.symmetry), but their steps "
+                                "take different times: declare RG_SYMMETRY_NONE, or do not fold",
+                                setup.strategy, first, second));
+}
+
 simulation_result collect(const simulation_setup& setup, const virtual_network& network, const rank_list& ranks,
                           const folded_ranks* folded) {
   simulation_result result;
@@ -202,8 +213,13 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     if (!folded || folded->is_simulated(r))
       ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r);
   time_loop loop(setup, network, ranks);
-  loop.run();
-  if (folded) folded->require_equal_ends();
+  try {
+    loop.run();
+  } catch (...) {
+    if (folded) folded->require_equal_members(); // the better explanation
+    throw;
+  }
+  if (folded) require_alike(setup, *folded, ranks);
   simulation_result result = collect(setup, network, ranks, folded ? &*folded : nullptr);
   result.ahead = loop.ahead();
   result.whole = whole;

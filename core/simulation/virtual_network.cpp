@@ -256,12 +256,7 @@ void virtual_network::arrive(std::uint32_t number, std::uint32_t m) {
   receive& r = receives_[number];
   message& x = messages_[m];
   rank& to = *ranks_[x.to];
-  // Chunks of buffers that cannot be cut into equal parts differ between ranks that are alike.
-  if (x.copied && x.bytes && x.bytes != r.bytes &&
-      std::max(x.bytes, r.bytes) - std::min(x.bytes, r.bytes) <= 16 * sizeof(double)) {
-    x.bytes = r.bytes;
-    folded_->set_rounded();
-  }
+  if (x.copied) x.bytes = folded_->length(x.bytes, r.bytes);
   to.received += 1;
   to.bytes_received += x.bytes;
   r.arrived_bytes = x.bytes;

@@ -79,7 +79,7 @@ void run(const std::string& text) {
   for (const auto& c : r.counted) messages += c.messages_sent;
   rusage u{};
   getrusage(RUSAGE_SELF, &u);
-  std::printf("%-58s %10llu messages %8.2f CPU s %8.1f MB  step %.3f ms, %u ranks%s\n", text.c_str(),
+  std::printf("%-58s %10llu messages %8.2f CPU s %8.1f MB  step %.3f ms, %u ranks%s%s\n", text.c_str(),
               static_cast<unsigned long long>(messages), cpu_seconds() - before,
               static_cast<double>(u.ru_maxrss) / 1000, static_cast<double>(r.steps.at(0).at(0).end) * 1e-6, r.simulated,
               r.whole.empty() ? "" : (", not folded: " + r.whole).c_str());
