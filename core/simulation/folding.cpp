@@ -29,7 +29,7 @@ kind_of_rank kind_of(const simulation_setup& s, const cluster_layout& layout, st
   const bool server = std::ranges::find(layout.server_rank, rank) != layout.server_rank.end();
   std::size_t link = 0; // the first equal one
   if (!s.network.links.empty())
-    link = static_cast<std::size_t>(std::ranges::find(s.network.links, s.network.links[layout.host_of[rank]]) -
+    link = static_cast<std::size_t>(std::ranges::find(s.network.links, s.network.links[links_of(s, layout)[rank]]) -
                                     s.network.links.begin());
   const std::uint32_t computes = worker && !s.compute_kinds.empty() ? s.compute_kinds[rank] : 0;
   const std::uint64_t delay = rank == 0 ? s.late_ns : rank == 1 ? s.straggler_ns : 0;
@@ -45,7 +45,11 @@ bool all_alike(const simulation_setup& s) {
 
 } // namespace
 
-std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& plan) {
+const std::vector<std::uint32_t>& links_of(const simulation_setup& s, const cluster_layout& layout) {
+  return s.link_of.empty() ? layout.host_of : s.link_of;
+}
+
+std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& plan, const cluster_layout& layout) {
   const bool classes = plan.symmetry == RG_SYMMETRY_CLASSES;
   if (plan.symmetry == RG_SYMMETRY_NONE) return fmt::format("strategy {} declares no symmetry", s.strategy);
   if (!s.ghosts) return "ranks have bytes";
@@ -54,8 +58,9 @@ std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& pla
   if (s.network.uneven) return "latencies differ";
   if (s.network.collectives) return "the transport has native collectives";
   if (s.stays || s.stop_at || s.resume) return "the run stops or resumes";
-  if (!s.network.links.empty() && s.hosts < s.workers + (s.colocate ? 0 : s.servers))
-    return "several ranks share a host's link";
+  std::vector<std::uint32_t> used = s.network.links.empty() ? std::vector<std::uint32_t>() : links_of(s, layout);
+  std::ranges::sort(used);
+  if (std::ranges::adjacent_find(used) != used.end()) return "several ranks share a link";
   if (classes && s.network.order == link_order::in_turn) return "links serve the messages of a time in turn";
   if (!classes && !all_alike(s)) return "workers differ";
   return {};

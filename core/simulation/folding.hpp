@@ -22,10 +22,13 @@ namespace regatta {
 
 struct simulation_setup;
 
+// Returns the number of each rank's link in network.links.
+const std::vector<std::uint32_t>& links_of(const simulation_setup& setup, const cluster_layout& layout);
+
 class folded_ranks {
 public:
   // Returns why the ranks of this run cannot be folded; empty: they can.
-  static std::string obstacle(const simulation_setup& setup, const rg_plan& plan);
+  static std::string obstacle(const simulation_setup& setup, const rg_plan& plan, const cluster_layout& layout);
   // Requires that there is no obstacle.
   folded_ranks(const simulation_setup& setup, const rg_plan& plan, const cluster_layout& layout);
 

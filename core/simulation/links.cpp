@@ -14,15 +14,15 @@ std::uint64_t ns_of(std::uint64_t bytes, double bytes_per_ns) {
 
 } // namespace
 
-links::links(std::vector<std::uint32_t> host_of, const network_options& options, event_queue& events,
+links::links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events,
              slab<message>& all, message_sink& sink)
-    : host_of_(std::move(host_of)), options_(options), events_(events), all_(all), sink_(sink),
+    : link_of_(std::move(link_of)), options_(options), events_(events), all_(all), sink_(sink),
       hosts_(!options.links.empty()),
       overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0),
       receives_(
           std::ranges::any_of(options.links, [](const host_link& l) { return std::isfinite(l.in_bytes_per_ns); })),
       inside_(static_cast<std::uint32_t>(options.links.size())) {
-  const std::size_t ranks = host_of_.size();
+  const std::size_t ranks = link_of_.size();
   for (const host_link& l : options_.links) outgoing_.push_back({.bytes_per_ns = l.out_bytes_per_ns});
   const double own = hosts_ ? options_.inside.out_bytes_per_ns : options_.bytes_per_ns;
   for (std::size_t r = 0; r < ranks; ++r) outgoing_.push_back({.bytes_per_ns = own});
@@ -35,7 +35,7 @@ links::links(std::vector<std::uint32_t> host_of, const network_options& options,
 
 std::uint64_t links::latency(const message& m) const {
   if (is_inside(m)) return options_.inside.latency_ns;
-  if (hosts_) return std::max(options_.links[host_of_[m.from]].latency_ns, options_.links[host_of_[m.to]].latency_ns);
+  if (hosts_) return std::max(options_.links[link_of_[m.from]].latency_ns, options_.links[link_of_[m.to]].latency_ns);
   return options_.latency_ns * (options_.uneven ? 1 + (std::min(m.from, m.to) * 3 + std::max(m.from, m.to)) % 5 : 1);
 }
 

@@ -33,8 +33,8 @@ protected:
 
 class links {
 public:
-  // `host_of`: the host of each rank, for options.links. Borrows the others.
-  links(std::vector<std::uint32_t> host_of, const network_options& options, event_queue& events, slab<message>& all,
+  // `link_of`: the link of each rank in options.links; without these its own. Borrows the others.
+  links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events, slab<message>& all,
         message_sink& sink);
   // Begins to send a message, whose from, to, lane and bytes are set.
   void submit(std::uint32_t m);
@@ -76,8 +76,8 @@ private:
   };
 
   std::uint32_t link_from(const message& m) const { return is_inside(m) ? inside_ + m.from : own_link(m.from); }
-  bool is_inside(const message& m) const { return hosts_ && host_of_[m.from] == host_of_[m.to]; }
-  std::uint32_t own_link(std::uint32_t rank) const { return hosts_ ? host_of_[rank] : rank; }
+  bool is_inside(const message& m) const { return hosts_ && link_of_[m.from] == link_of_[m.to]; }
+  std::uint32_t own_link(std::uint32_t rank) const { return hosts_ ? link_of_[rank] : rank; }
   std::uint64_t latency(const message& m) const;
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
@@ -97,7 +97,7 @@ private:
   void settle_processors();
   void settle_outgoing();
 
-  std::vector<std::uint32_t> host_of_;
+  std::vector<std::uint32_t> link_of_;
   const network_options options_;
   event_queue& events_;
   slab<message>& all_;
@@ -106,7 +106,7 @@ private:
   std::uint32_t inside_;             // number of the first link inside a host
   slab<batch> batches_;
   std::vector<outgoing> outgoing_;
-  std::vector<incoming> incoming_;             // by host
+  std::vector<incoming> incoming_;             // by link
   std::vector<incoming> receivers_;            // processors, by rank
   std::vector<std::uint64_t> processor_until_; // of sends, by rank
   std::vector<std::uint32_t> outbox_;          // shared: batch of this instant, by rank

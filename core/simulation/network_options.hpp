@@ -38,8 +38,8 @@ struct network_options {
   bool exact = false;        // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
 
   link_order order = link_order::in_turn;
-  // The link of each host; empty: every rank has a link of its own. Messages between ranks of a host take `inside`,
-  // which each rank has for itself. A message takes its receiver's incoming link as well: bytes pass both links at
+  // The links of hosts; empty: every rank has a link of its own. simulation_setup::link_of says which ranks share one.
+  // Messages between these take `inside`, which each rank has for itself. A message takes its receiver's incoming link as well: bytes pass both links at
   // once, and a busy receiver delays the last one.
   std::vector<host_link> links;
   host_link inside{10.0, std::numeric_limits<double>::infinity(), 500};

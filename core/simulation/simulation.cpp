@@ -201,11 +201,11 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     throw std::runtime_error(
         fmt::format("{} works on bytes (RG_PLAN_BYTES), which ghosts do not have", setup.strategy));
   virtual_network network(layout.size(), setup.network,
-                          setup.network.links.empty() ? std::vector<std::uint32_t>() : layout.host_of);
+                          setup.network.links.empty() ? std::vector<std::uint32_t>() : links_of(setup, layout));
   std::optional<folded_ranks> folded;
   std::string whole;
   if (setup.fold != folding::off) {
-    whole = folded_ranks::obstacle(setup, plan);
+    whole = folded_ranks::obstacle(setup, plan, layout);
     if (whole.empty()) network.fold(folded.emplace(setup, plan, layout));
   }
   rank_list ranks(layout.size());

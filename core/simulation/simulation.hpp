@@ -85,6 +85,7 @@ struct simulation_setup {
   std::uint32_t hosts = 1; // the ranks lie on these hosts in contiguous blocks
   std::uint64_t steps = 5; // the run ends after step `steps` - 1; steps before a checkpoint count, see `resume`
   network_options network;
+  std::vector<std::uint32_t> link_of; // by rank: its link in network.links; empty: that of its host
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
   std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors

@@ -23,18 +23,18 @@ std::unique_ptr<message_bytes> read(const void* address, std::uint64_t bytes) {
   return std::make_unique<message_bytes>(first, first + bytes);
 }
 
-std::vector<std::uint32_t> hosts_or_own(std::uint32_t ranks, std::vector<std::uint32_t> host_of) {
-  if (!host_of.empty()) return host_of;
-  host_of.resize(ranks);
-  std::iota(host_of.begin(), host_of.end(), 0u);
-  return host_of;
+std::vector<std::uint32_t> links_or_own(std::uint32_t ranks, std::vector<std::uint32_t> link_of) {
+  if (!link_of.empty()) return link_of;
+  link_of.resize(ranks);
+  std::iota(link_of.begin(), link_of.end(), 0u);
+  return link_of;
 }
 
 } // namespace
 
-virtual_network::virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> host_of)
+virtual_network::virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> link_of)
     : options_(std::move(options)), functions_(make_functions(options_.collectives)),
-      links_(hosts_or_own(ranks, std::move(host_of)), options_, events_, messages_, *this), index_(64, nothing) {
+      links_(links_or_own(ranks, std::move(link_of)), options_, events_, messages_, *this), index_(64, nothing) {
   for (std::uint32_t r = 0; r < ranks; ++r) {
     ranks_.push_back(std::make_unique<rank>());
     ranks_.back()->network = this;

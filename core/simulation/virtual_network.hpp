@@ -35,8 +35,8 @@ class folded_ranks;
 
 class virtual_network : message_sink {
 public:
-  // `host_of`: the host of each rank, for options.links; empty: every rank has a host of its own.
-  virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> host_of = {});
+  // `link_of`: the link of each rank in options.links; empty if there are none.
+  virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> link_of = {});
   // Delivers the messages of ranks that are not simulated, as copies of those of the ones that are. Borrows `folded`.
   // Call it before any message.
   void fold(folded_ranks& folded) { folded_ = &folded; }

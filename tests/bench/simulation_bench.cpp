@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,13 @@ simulation_setup setup_of(const std::vector<std::string>& part) {
       s.network.order = link_order::shared;
     } else if (part[i] == "shared") {
       s.network.order = link_order::shared;
+    } else if (part[i] == "links") { // full duplex, with overheads: as a prediction
+      s.link_of.resize(s.workers + s.servers);
+      std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+      s.network.links.assign(s.link_of.size(),
+                             {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 1.25, .latency_ns = 20'000});
+      s.network.overhead_ns = 2'000;
+      s.network.overhead_ns_per_byte = 0.1;
     } else if (part[i].starts_with("steps=")) {
       s.steps = std::stoul(part[i].substr(6));
     } else {
@@ -79,10 +87,9 @@ void run(const std::string& text) {
   for (const auto& c : r.counted) messages += c.messages_sent;
   rusage u{};
   getrusage(RUSAGE_SELF, &u);
-  std::printf("%-58s %10llu messages %8.2f CPU s %8.1f MB  step %.3f ms, %u ranks%s%s\n", text.c_str(),
-              static_cast<unsigned long long>(messages), cpu_seconds() - before,
-              static_cast<double>(u.ru_maxrss) / 1000, static_cast<double>(r.steps.at(0).at(0).end) * 1e-6, r.simulated,
-              r.whole.empty() ? "" : (", not folded: " + r.whole).c_str());
+  fmt::print("{:<58} {:>10} messages {:8.2f} CPU s {:8.1f} MB  end {:.3f} ms, {} ranks{}{}\n", text, messages,
+             cpu_seconds() - before, static_cast<double>(u.ru_maxrss) / 1000, static_cast<double>(r.virtual_ns) * 1e-6,
+             r.simulated, r.rounded ? ", rounded" : "", r.whole.empty() ? "" : ", not folded: " + r.whole);
 }
 
 } // namespace
@@ -105,7 +112,7 @@ int main(int argc, char** argv) {
       try {
         run(text);
       } catch (const std::exception& e) {
-        std::printf("%s: %s\n", text.c_str(), e.what());
+        fmt::print("{}: {}\n", text, e.what());
         std::fflush(stdout);
         _exit(1);
       }
