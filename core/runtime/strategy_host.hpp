@@ -284,8 +284,7 @@ private:
   std::vector<collective_group> groups_;
   void* self_ = nullptr; // the strategy
   bool created_ = false;
-  enum class talk : char { unknown, yes, no };
-  std::vector<talk> talks_; // by rank, from the first transfer with it on
+  std::vector<bool> asked_, talks_; // by rank, from the first transfer on: whether talks() was called, and its result
 
   host_processor host_processor_;
   device* device_;

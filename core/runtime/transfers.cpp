@@ -37,8 +37,8 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
       self_receives_(lanes), trace_(trace), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
 
 transfers::~transfers() {
-  for (const auto& o : operations_)
-    if (o->scratch_region) regions_.remove(o->scratch_region);
+  for (const operation& o : operations_)
+    if (o.scratch && o.scratch->region) regions_.remove(o.scratch->region);
 }
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
@@ -46,14 +46,13 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
   auto& free = free_of(stage);
   if (free.empty()) {
-    operations_.push_back(std::make_unique<operation>());
-    operations_.back()->stage = stage;
-    operations_.back()->transfer.struct_size = sizeof(rg_transfer);
-    operations_.back()->joint.struct_size = sizeof(rg_collective);
-    operations_.back()->transfer.cookie = operations_.size() - 1;
+    operation& made = operations_.emplace_back();
+    made.stage = stage;
+    made.transfer.struct_size = sizeof(rg_transfer);
+    made.transfer.cookie = operations_.size() - 1;
     free.reserve(operations_.size());
     emptying_.reserve(operations_.size());
-    free.push_back(operations_.back().get());
+    free.push_back(&made);
   }
   operation* o = free.back();
   free.pop_back();
@@ -86,17 +85,19 @@ void transfers::through_scratch(operation* o) {
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.bytes = bytes_of(o->transfer.buffer);
   const std::uint64_t bytes = std::max<std::uint64_t>(o->transfer.bytes, 64);
-  if (o->scratch_bytes < bytes) {
-    if (o->scratch_region) regions_.remove(std::exchange(o->scratch_region, 0));
-    o->scratch_bytes = 0; // the next lines may throw
-    o->scratch = nullptr;
-    if (!regions_.ghosts()) o->scratch = o->stage->allocate_scratch(bytes);
-    o->scratch_region = regions_.add(o->scratch.get(), bytes, o->stage->scratch_place());
-    o->scratch_bytes = bytes;
+  if (!o->scratch) o->scratch = std::make_unique<scratch_of_operation>();
+  scratch_of_operation& scratch = *o->scratch;
+  if (scratch.bytes < bytes) {
+    if (scratch.region) regions_.remove(std::exchange(scratch.region, 0));
+    scratch.bytes = 0; // the next lines may throw
+    scratch.memory = nullptr;
+    if (!regions_.ghosts()) scratch.memory = o->stage->allocate_scratch(bytes);
+    scratch.region = regions_.add(scratch.memory.get(), bytes, o->stage->scratch_place());
+    scratch.bytes = bytes;
   }
-  o->transfer.buffer.region = o->scratch_region;
+  o->transfer.buffer.region = scratch.region;
   o->transfer.buffer.offset = 0;
-  o->transfer.address = o->scratch.get();
+  o->transfer.address = scratch.memory.get();
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -149,18 +150,23 @@ void transfers::collective(const rg_op_collective& what, collective_function fun
   operation* o = new_operation(what.op.cookie, rank_, 0, bytes_of(from) > bytes_of(to) ? from : target ? to : from);
   o->how = path::transport;
   o->function = function;
-  o->joint.kind = what.op.kind;
-  o->joint.group = what.group;
-  o->joint.root = what.root;
-  o->joint.reduction = what.reduction;
-  o->joint.wire = what.wire;
-  o->joint.source = from;
-  o->joint.target = to;
-  o->joint.source_address = source ? regions_.address(from) : nullptr;
-  o->joint.target_address = target ? regions_.address(to) : nullptr;
-  o->joint.counts = what.counts;
-  o->joint.target_counts = what.target_counts;
-  o->joint.cookie = o->transfer.cookie;
+  if (!o->joint) {
+    o->joint = std::make_unique<rg_collective>();
+    o->joint->struct_size = sizeof(rg_collective);
+  }
+  rg_collective& joint = *o->joint;
+  joint.kind = what.op.kind;
+  joint.group = what.group;
+  joint.root = what.root;
+  joint.reduction = what.reduction;
+  joint.wire = what.wire;
+  joint.source = from;
+  joint.target = to;
+  joint.source_address = source ? regions_.address(from) : nullptr;
+  joint.target_address = target ? regions_.address(to) : nullptr;
+  joint.counts = what.counts;
+  joint.target_counts = what.target_counts;
+  joint.cookie = o->transfer.cookie;
   if (trace_) begin_trace(o);
   post(o);
 }
@@ -173,8 +179,9 @@ std::uint64_t transfers::now() const {
 // Also while nothing is recorded: sequence numbers of both ranks must agree, and a receive that is posted before the
 // traced steps may end in them.
 void transfers::begin_trace(operation* o) {
-  o->traced = {};
-  trace_event& e = o->traced;
+  if (!o->traced) o->traced = std::make_unique<trace_event>();
+  trace_event& e = *o->traced;
+  e = {};
   e.bucket = std::exchange(bucket_, no_bucket);
   if (!o->function) {
     e.kind = o->receive ? event_kind::receive : event_kind::send;
@@ -184,15 +191,15 @@ void transfers::begin_trace(operation* o) {
 }
 
 void transfers::end_trace(const operation& o) const {
-  trace_event e = o.traced;
   if (!trace_->on()) return;
+  trace_event e = *o.traced;
   const std::uint64_t time = now();
   if (e.end < e.begin || e.end > time) e.end = time; // 0: the transport did not say when it ended
   e.origin = event_origin::messages;
   e.number = o.receive ? o.bytes : bytes_of(o.target);
   e.peer = o.transfer.peer;
   e.lane = o.transfer.lane;
-  trace_->add(e, o.function ? rg::operation_name(o.joint.kind) : o.receive ? "receive" : "send", "message", "bytes");
+  trace_->add(e, o.function ? rg::operation_name(o.joint->kind) : o.receive ? "receive" : "send", "message", "bytes");
 }
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
@@ -226,8 +233,8 @@ bool transfers::try_post(operation* o) {
   if (o->receive && o->how == path::transport && (local_ || !ordered_) && waits_for_earlier(o, ordered_)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
-  (o->function ? o->joint.after : o->transfer.after) = o->stage->fence_for_transport();
-  const rg_status s = o->function  ? o->function(self_, &o->joint)
+  (o->function ? o->joint->after : o->transfer.after) = o->stage->fence_for_transport();
+  const rg_status s = o->function  ? o->function(self_, o->joint.get())
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);
   if (s == RG_OK) {
@@ -295,7 +302,7 @@ rg_fence transfers::copy_to_target(const operation& o) {
   const bool from_self = o.source;
   auto w = rg::make_versioned<rg_work>();
   w.target = o.target_address;
-  w.source = from_self ? o.source->target_address : o.scratch.get();
+  w.source = from_self ? o.source->target_address : o.scratch->memory.get();
   if (!w.target || !w.source || !o.bytes) return 0;
   w.kind = o.wire ? RG_OP_CONVERT : o.add ? RG_OP_AXPY : RG_OP_COPY;
   w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;
@@ -322,15 +329,15 @@ void transfers::complete_local() {
 }
 
 std::string transfers::describe(const operation& o) {
-  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint.group);
+  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint->group);
   return fmt::format("a {} of {} bytes {} rank {} on lane {}", o.receive ? "receive" : "send", bytes_of(o.target),
                      o.receive ? "from" : "to", o.transfer.peer, o.transfer.lane);
 }
 
 // Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
-transfers::operation* transfers::operation_of(const rg_completion& c) const {
+transfers::operation* transfers::operation_of(const rg_completion& c) {
   const std::uint64_t index = c.cookie & index_mask;
-  operation* const o = index < operations_.size() ? operations_[index].get() : nullptr;
+  operation* const o = index < operations_.size() ? &operations_[index] : nullptr;
   const bool latest = o && c.cookie == o->transfer.cookie;
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
@@ -383,9 +390,8 @@ std::vector<transfers::open_operation> transfers::open() const {
   const auto has = [](const std::vector<operation*>& some, const operation* o) {
     return std::find(some.begin(), some.end(), o) != some.end();
   };
-  for (const auto& o : operations_)
-    if (!o->receive && !has(free_[0], o.get()) && !has(free_[1], o.get()) && !has(emptying_, o.get()))
-      all.push_back(o.get());
+  for (const operation& o : operations_)
+    if (!o.receive && !has(free_[0], &o) && !has(free_[1], &o) && !has(emptying_, &o)) all.push_back(&o);
   std::vector<open_operation> out;
   for (const operation* o : all) {
     const bool refused = std::ranges::any_of(lines_, [&](const line& l) {
@@ -434,7 +440,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
       ++arrived_;
       continue;
     }
-    o->traced.end = virtual_ ? 0 : completions[i].time_ns;
+    if (trace_) o->traced->end = virtual_ ? 0 : completions[i].time_ns;
     end(o, completions[i].status, 0, completions[i].vendor_error);
   }
   complete_local();

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,13 +92,21 @@ public:
 
 private:
   enum class path { transport, self, scratch };
+  struct scratch_of_operation { // kept for the next operation
+    scratch_memory memory;
+    std::uint64_t bytes = 0;
+    rg_region region = 0; // 0: it was never used
+  };
   struct operation {
     staging* stage; // of the operation's memory; never changes
     std::uint64_t cookie, bytes;
     rg_transfer transfer;         // as the transport sees it: of the target, or of scratch
     collective_function function; // of a collective, else null
-    rg_collective joint;          // argument of the collective
-    rg_buffer target;             // in the region's memory
+    // Of operations that need them: there may be thousands of others.
+    std::unique_ptr<rg_collective> joint; // argument of the collective
+    std::unique_ptr<scratch_of_operation> scratch;
+    std::unique_ptr<trace_event> traced; // with a trace
+    rg_buffer target;                    // in the region's memory
     void* target_address;
     tally* own;
     operation* source; // of a receive from the own rank: the matching send
@@ -107,11 +116,7 @@ private:
     bool posted;                // the transport has accepted it
     operation *before, *behind; // of a pending receive: its neighbours in posting order
     rg_fence fence;
-    scratch_memory scratch; // kept for the next operation
-    std::uint64_t scratch_bytes;
-    rg_region scratch_region; // 0: scratch was never used
-    rg_fence busy;            // scratch is being filled or emptied until this fence
-    trace_event traced;       // with a trace
+    rg_fence busy; // scratch is being filled or emptied until this fence
   };
   // A queue in one block of memory.
   struct fifo {
@@ -145,7 +150,7 @@ private:
   // Copies messages that have arrived to their targets and ends the receives.
   void complete_local();
   // Throws failure (plugin) if the completion belongs to no pending operation.
-  operation* operation_of(const rg_completion& c) const;
+  operation* operation_of(const rg_completion& c);
   static std::string describe(const operation& o);
   std::uint64_t now() const;
   void begin_trace(operation* o);
@@ -181,7 +186,7 @@ private:
   std::size_t local_ = 0;            // pending receives that are copied to their target here
   std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
   std::vector<rg_completion> ended_; // ended since the last poll, without the transport
-  std::vector<std::unique_ptr<operation>> operations_;
+  std::deque<operation> operations_; // by the index in their cookies
   std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
   std::array<std::vector<operation*>, 2> free_; // on the host, on the device
   std::vector<operation*> emptying_;            // have ended, but their scratch is in use

@@ -29,9 +29,9 @@ void posted_receives::add(slab<receive>& all, std::uint32_t r) {
       others_[o].next = all[t->tail].others;
       all[t->tail].others = o;
     }
-    if (x.content && !(x.flags & RG_TRANSFER_ADD))
+    if (x.bytes_in && !x.adds)
       for (std::uint32_t e = t->head; e != nothing && e != r; e = all[e].successor)
-        if (all[e].content) x.over.push_back(all[e].content);
+        if (all[e].bytes_in) x.bytes_in->over.push_back(all[e].bytes_in->content);
   }
   if (own != targets_.end()) {
     if (own->head == nothing) {

@@ -17,7 +17,8 @@ namespace regatta {
 // What a receive with bytes has to know about earlier ones into the same bytes, after these have ended.
 struct received_bytes {
   std::uint64_t offset;
-  std::uint32_t flags, peer, lane;
+  bool adds;
+  std::uint32_t peer, lane;
   message_bytes content;
 };
 
@@ -25,17 +26,19 @@ struct receive {
   std::uint64_t cookie = 0;
   std::uint64_t offset = 0, bytes = 0; // of the buffer
   std::uint64_t number = 0;            // in posting order
-  void* address = nullptr;
   std::uint64_t arrived_bytes = 0;
   std::uint32_t rank = 0, region = 0;
-  std::uint32_t flags = 0, peer = 0, lane = 0;
   std::uint32_t waits_for = 0;       // number of earlier overlapping receives that must end first
   std::uint32_t successor = nothing; // the next receive into exactly the same bytes
   std::uint32_t others = nothing;    // list of later receives into some of the same bytes, in posted_receives
-  bool arrived = false;
-  std::shared_ptr<received_bytes> content;           // null for ghosts
-  std::vector<std::shared_ptr<received_bytes>> over; // earlier receives into some of the same bytes
-  std::uint32_t next = nothing;                      // of the channel
+  std::uint32_t next = nothing;      // of the channel
+  bool adds = false, arrived = false;
+  struct memory {
+    void* address;
+    std::shared_ptr<received_bytes> content;
+    std::vector<std::shared_ptr<received_bytes>> over; // earlier receives into some of the same bytes
+  };
+  std::unique_ptr<memory> bytes_in; // null for ghosts
 };
 
 class posted_receives {

@@ -175,14 +175,12 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   x.offset = t.buffer.offset;
   x.bytes = bytes_of(t.buffer);
   x.number = posted_++;
-  x.address = t.address;
   x.rank = to.number;
   x.region = t.buffer.region;
-  x.flags = t.flags;
-  x.peer = t.peer;
-  x.lane = t.lane;
+  x.adds = t.flags & RG_TRANSFER_ADD;
   if (t.address && x.bytes)
-    x.content = std::make_shared<received_bytes>(received_bytes{x.offset, t.flags, t.peer, t.lane, {}});
+    x.bytes_in = std::make_unique<receive::memory>(receive::memory{
+        t.address, std::make_shared<received_bytes>(received_bytes{x.offset, x.adds, t.peer, t.lane, {}}), {}});
   to.posted.add(receives_, r);
   channels_[c].receives.push(receives_, r);
   match(c);
@@ -238,7 +236,7 @@ void virtual_network::arrived(std::uint32_t m) {
 bool virtual_network::adds(const message& m) const {
   const slab_queue& posted = channels_[m.channel].receives;
   const std::uint32_t r = m.receive != nothing ? m.receive : posted.head;
-  return r != nothing && receives_[r].flags & RG_TRANSFER_ADD;
+  return r != nothing && receives_[r].adds;
 }
 
 void virtual_network::delivered(std::uint32_t m) {
@@ -260,7 +258,7 @@ void virtual_network::arrive(std::uint32_t number, std::uint32_t m) {
   to.received += 1;
   to.bytes_received += x.bytes;
   r.arrived_bytes = x.bytes;
-  if (x.content && r.content) r.content->content = std::move(*x.content);
+  if (x.content && r.bytes_in) r.bytes_in->content->content = std::move(*x.content);
   r.arrived = true;
   messages_.give(m);
   if (r.waits_for) return; // never before an earlier receive into the same bytes
@@ -281,17 +279,17 @@ void virtual_network::arrive(std::uint32_t number, std::uint32_t m) {
 // Copies a message to its target and ends the receive.
 void virtual_network::complete(std::uint32_t number) {
   receive& r = receives_[number];
-  require_kept(*ranks_[r.rank], r);
+  if (r.bytes_in) require_kept(r);
   const rg_status status =
       r.arrived_bytes > r.bytes || (options_.exact && r.arrived_bytes < r.bytes) ? RG_E_PEER : RG_OK;
-  if (r.content && status == RG_OK) {
-    const message_bytes& bytes = r.content->content;
-    if (r.flags & RG_TRANSFER_ADD) {
-      auto* y = static_cast<float*>(r.address);
+  if (r.bytes_in && status == RG_OK) {
+    const message_bytes& bytes = r.bytes_in->content->content;
+    if (r.adds) {
+      auto* y = static_cast<float*>(r.bytes_in->address);
       const auto* x = reinterpret_cast<const float*>(bytes.data());
       for (std::size_t e = 0; e < bytes.size() / sizeof(float); ++e) y[e] += x[e];
     } else if (!bytes.empty()) {
-      std::memcpy(r.address, bytes.data(), bytes.size());
+      std::memcpy(r.bytes_in->address, bytes.data(), bytes.size());
     }
   }
   end(r.rank, r.cookie, status, r.arrived_bytes);
@@ -311,19 +309,19 @@ void virtual_network::read_at_end(message& m) {
 
 // A receive that adds keeps what was there. Any other one overwrites the message of an earlier one, which the strategy
 // has had no time to read: legal only if both messages, or neither, have the same bytes there.
-void virtual_network::require_kept(const rank& r, const receive& second) {
-  for (const auto& a : second.over) {
-    const received_bytes& b = *second.content;
+void virtual_network::require_kept(const receive& second) {
+  for (const auto& a : second.bytes_in->over) {
+    const received_bytes& b = *second.bytes_in->content;
     const std::uint64_t first = std::max(a->offset, b.offset),
                         end = std::min(a->offset + a->content.size(), b.offset + b.content.size());
     if (first >= end) continue;
     const bool same = std::equal(a->content.begin() + static_cast<std::ptrdiff_t>(first - a->offset),
                                  a->content.begin() + static_cast<std::ptrdiff_t>(end - a->offset),
                                  b.content.begin() + static_cast<std::ptrdiff_t>(first - b.offset));
-    if (same && !(a->flags & RG_TRANSFER_ADD)) continue;
+    if (same && !a->adds) continue;
     report(fmt::format("rank {} has two receives outstanding into the same {} bytes: the message of rank {} on lane {} "
                        "overwrites that of rank {} on lane {}; use a buffer for each, or wait for the first one",
-                       r.number, end - first, b.peer, b.lane, a->peer, a->lane));
+                       second.rank, end - first, b.peer, b.lane, a->peer, a->lane));
   }
 }
 

@@ -115,7 +115,7 @@ private:
   void complete(std::uint32_t r);
   // Reads a send's bytes again, and reports a misuse if they changed.
   void read_at_end(message& m);
-  void require_kept(const rank& r, const receive& second);
+  void require_kept(const receive& second);
   void report(std::string misuse) {
     if (misuse_.empty()) misuse_ = std::move(misuse);
   }
