@@ -37,8 +37,8 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
       self_receives_(lanes), trace_(trace), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
 
 transfers::~transfers() {
-  for (const operation& o : operations_)
-    if (o.scratch && o.scratch->region) regions_.remove(o.scratch->region);
+  for (std::size_t i = 0; i < operation_count_; ++i)
+    if (const auto& scratch = operation_at(i).scratch; scratch && scratch->region) regions_.remove(scratch->region);
 }
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
@@ -46,12 +46,13 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
   auto& free = free_of(stage);
   if (free.empty()) {
-    operation& made = operations_.emplace_back();
+    if (operation_count_ % block == 0) operations_.push_back(std::make_unique<std::array<operation, block>>());
+    operation& made = operation_at(operation_count_);
     made.stage = stage;
     made.transfer.struct_size = sizeof(rg_transfer);
-    made.transfer.cookie = operations_.size() - 1;
-    free.reserve(operations_.size());
-    emptying_.reserve(operations_.size());
+    made.transfer.cookie = operation_count_++;
+    for (std::vector<operation*>* list : {&free, &emptying_})
+      if (list->capacity() < operation_count_) list->reserve(2 * operation_count_);
     free.push_back(&made);
   }
   operation* o = free.back();
@@ -335,9 +336,9 @@ std::string transfers::describe(const operation& o) {
 }
 
 // Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
-transfers::operation* transfers::operation_of(const rg_completion& c) {
+transfers::operation* transfers::operation_of(const rg_completion& c) const {
   const std::uint64_t index = c.cookie & index_mask;
-  operation* const o = index < operations_.size() ? &operations_[index] : nullptr;
+  operation* const o = index < operation_count_ ? &operation_at(index) : nullptr;
   const bool latest = o && c.cookie == o->transfer.cookie;
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
@@ -390,8 +391,10 @@ std::vector<transfers::open_operation> transfers::open() const {
   const auto has = [](const std::vector<operation*>& some, const operation* o) {
     return std::find(some.begin(), some.end(), o) != some.end();
   };
-  for (const operation& o : operations_)
-    if (!o.receive && !has(free_[0], &o) && !has(free_[1], &o) && !has(emptying_, &o)) all.push_back(&o);
+  for (std::size_t i = 0; i < operation_count_; ++i)
+    if (const operation& o = operation_at(i);
+        !o.receive && !has(free_[0], &o) && !has(free_[1], &o) && !has(emptying_, &o))
+      all.push_back(&o);
   std::vector<open_operation> out;
   for (const operation* o : all) {
     const bool refused = std::ranges::any_of(lines_, [&](const line& l) {

@@ -21,7 +21,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -150,7 +149,7 @@ private:
   // Copies messages that have arrived to their targets and ends the receives.
   void complete_local();
   // Throws failure (plugin) if the completion belongs to no pending operation.
-  operation* operation_of(const rg_completion& c);
+  operation* operation_of(const rg_completion& c) const;
   static std::string describe(const operation& o);
   std::uint64_t now() const;
   void begin_trace(operation* o);
@@ -186,7 +185,11 @@ private:
   std::size_t local_ = 0;            // pending receives that are copied to their target here
   std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
   std::vector<rg_completion> ended_; // ended since the last poll, without the transport
-  std::deque<operation> operations_; // by the index in their cookies
+  // By the index in their cookies, in blocks, which never move.
+  static constexpr std::size_t block = 8;
+  std::vector<std::unique_ptr<std::array<operation, block>>> operations_;
+  std::size_t operation_count_ = 0;
+  operation& operation_at(std::size_t i) const { return (*operations_[i / block])[i % block]; }
   std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
   std::array<std::vector<operation*>, 2> free_; // on the host, on the device
   std::vector<operation*> emptying_;            // have ended, but their scratch is in use

@@ -90,7 +90,7 @@ private:
     posted_receives posted;
     std::uint64_t received = 0, bytes_received = 0;
   };
-  struct channel { // of (from, to, lane)
+  struct alignas(64) channel { // of (from, to, lane); one cache line
     std::uint32_t from, to, lane;
     slab_queue sends;    // rendezvous: messages without a receive
     slab_queue landed;   // eager: messages that arrived before their receive was posted
