@@ -28,10 +28,12 @@ enum class link_order : std::uint8_t {
 };
 
 struct network_options {
-  bool eager = true;        // else rendezvous
-  bool adds = true;         // the transport adds on receive, fp32 only
-  bool collectives = false; // the transport has native collectives; they reduce fp32 only
-  bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
+  bool eager = true; // else rendezvous
+  bool adds = true;  // the transport adds on receive, fp32 only
+  // The transport has native collectives; they reduce fp32 only. They take the time of a ring with latency_ns and
+  // bytes_per_ns, also beside `links`.
+  bool collectives = false;
+  bool hesitates = false; // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
   std::uint64_t latency_ns = 1000; // L, without `links`
   bool uneven = false;             // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
   double bytes_per_ns = 1.0; // 1 / G of each rank's outgoing link, without `links`; the incoming one takes no time

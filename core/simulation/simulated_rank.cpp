@@ -277,9 +277,19 @@ void simulated_rank::compute_table() {
                                t.rows[i / row] * row + i % row, weights[i]);
 }
 
+void simulated_rank::compute_times_of_step() {
+  setup_.compute(static_cast<std::uint32_t>(cluster_.worker), step_, computing_);
+  const std::size_t tensors = setup_.tensors.size(), forward = computing_.forward.size(),
+                    backward = computing_.backward.size();
+  if (forward != tensors || backward != tensors)
+    throw std::runtime_error(fmt::format("compute: expected {} forward and {} backward times, one for each tensor, got "
+                                         "{} and {}",
+                                         tensors, tensors, forward, backward));
+}
+
 void simulated_rank::begin_step() {
   set_rows(step_);
-  if (setup_.compute) setup_.compute(static_cast<std::uint32_t>(cluster_.worker), step_, computing_);
+  if (setup_.compute) compute_times_of_step();
   times_.push_back({.begin = network_.now()});
   strategy_->begin(strategy_host::begin_step, step_);
   phase_ = phase::beginning;

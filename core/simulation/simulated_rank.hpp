@@ -54,6 +54,7 @@ private:
   void load();
   void set_rows(std::uint64_t step);
   void compute_table();
+  void compute_times_of_step(); // sets computing_
   void begin_step();
   void read_tensor(std::size_t t);
   void fill_gradients(std::span<float> g, const rg_slice& s);

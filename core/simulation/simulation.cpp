@@ -57,8 +57,8 @@ public:
     left_ = awake_.size();
   }
   void run() {
-    for (std::uint64_t rounds = 0;; ++rounds) {
-      if (rounds > 1'000'000'000)
+    for (;; ++rounds_) {
+      if (rounds_ > 100'000'000 + 100'000 * ranks_.size())
         throw std::runtime_error(fmt::format("{}: no end in sight at {} ns", setup_.strategy, network_.now()));
       advance_ranks();
       if (!left_ && (gone_ || !setup_.stays)) return;
@@ -82,8 +82,10 @@ private:
   void advance_ranks() {
     for (std::size_t i = 0; i < awake_.size(); ++i) {
       const std::uint32_t r = awake_[i];
+      const std::uint64_t ended = ranks_[r]->steps_ended();
       while (ranks_[r]->advance()) {
       }
+      if (ranks_[r]->steps_ended() != ended) rounds_ = 0;
       if (!over_[r] && ranks_[r]->over()) {
         over_[r] = 1;
         --left_;
@@ -131,6 +133,7 @@ private:
   std::vector<std::uint64_t> set_for_; // by rank: the time of its alarm
   std::vector<std::uint32_t> awake_;
   std::vector<char> over_;
+  std::uint64_t rounds_ = 0; // since the last step that a worker ended
   std::size_t left_ = 0;
   std::uint64_t ahead_ = 0;
   bool gone_ = false; // simulation_setup.stays
@@ -189,12 +192,28 @@ simulation_result collect(const simulation_setup& setup, const virtual_network& 
   return result;
 }
 
+void require_consistent(const simulation_setup& s, const cluster_layout& layout) {
+  const auto require = [](const char* what, std::size_t expected, const char* each, std::size_t got) {
+    if (got && got != expected)
+      throw std::runtime_error(fmt::format("{}: expected {}, one for each {}, got {}", what, expected, each, got));
+  };
+  require("compute_kinds", s.workers, "worker", s.compute_kinds.size());
+  require("link_of", layout.size(), "rank", s.link_of.size());
+  if (s.network.links.empty()) return;
+  const std::vector<std::uint32_t>& links = links_of(s, layout);
+  for (std::size_t r = 0; r < links.size(); ++r)
+    if (links[r] >= s.network.links.size())
+      throw std::runtime_error(fmt::format("link_of: rank {} has link {}, of {}: expected a smaller number", r,
+                                           links[r], s.network.links.size()));
+}
+
 } // namespace
 
 simulation_result simulate(const registry& plugins, const simulation_setup& setup) {
   const component& strategy = plugins.find(kind::strategy, setup.strategy);
   const parameter_values values(strategy, setup.parameters);
   const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate, setup.hosts);
+  require_consistent(setup, layout);
   plugin_host host;
   const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, setup.optimizer, host, setup.strategy);
   if (setup.ghosts && (plan.flags & RG_PLAN_BYTES))

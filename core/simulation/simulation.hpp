@@ -144,7 +144,8 @@ struct simulation_result {
   std::size_t left_over = 0; // operations of the network that never ended
 };
 
-// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, or after 100 million rounds,
+// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, after 100 million
+// rounds and more in which no worker ends a step, if members of the setup do not fit its ranks or tensors,
 // if weights are NaN or change while a step still reads them, on a virtual_network::misuse(), or if ghosts are
 // requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy wrote
 // outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.

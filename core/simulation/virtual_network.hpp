@@ -33,7 +33,7 @@ namespace regatta {
 
 class folded_ranks;
 
-class virtual_network : message_sink {
+class virtual_network final : message_sink {
 public:
   // `link_of`: the link of each rank in options.links; empty if there are none.
   virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> link_of = {});

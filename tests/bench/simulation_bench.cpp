@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `./dev bench simulation [CASE...]`: the cost of simulating thousands of ranks, in CPU seconds and memory. Every case
+// `./dev bench simulator [CASE...]`: the cost of simulating thousands of ranks, in CPU seconds and memory. Every case
 // runs in a process of its own. Without arguments it runs the cases of the table below; a case is
 //
 //   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check][,KEY=VALUE...]     such as sync_ps,100,40,100,4MiB,fold

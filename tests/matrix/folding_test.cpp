@@ -5,6 +5,7 @@
 
 #include "base/failure.hpp"
 
+#include <future>
 #include <numeric>
 
 using namespace regatta;
@@ -156,6 +157,20 @@ TEST_CASE("one worker stands for all of a ring, and of halving and doubling, in 
         }
 }
 
+TEST_CASE("a sharded update: all to all, and workers that differ are classes") {
+  for (const std::uint32_t workers : {2, 16, 64}) {
+    CAPTURE(workers);
+    simulation_setup s = ghosts("allreduce", workers);
+    s.parameters["algorithm"] = "sharded";
+    folded_equals_whole(s, 1);
+    s.straggler_ns = 90'000;
+    folded_equals_whole(s, 2);
+    s.optimizer.clip_norm = 1; // norms are summed by halving and doubling
+    s.fold = folding::on;
+    CHECK(simulate(plugins(), s).simulated == workers);
+  }
+}
+
 TEST_CASE("dgc: all to all, of compressed gradients") {
   simulation_setup s = ghosts("dgc", 16);
   s.parameters.clear();
@@ -186,6 +201,29 @@ TEST_CASE("a strategy that declares a symmetry which it does not have is caught"
   }
 }
 
+TEST_CASE("simulations in several threads do not disturb each other") {
+  simulation_setup s = ghosts("sync_ps", 16, 4);
+  predict(s);
+  const simulation_result alone = simulate(plugins(), s);
+  std::vector<std::future<simulation_result>> others;
+  for (int k = 0; k < 4; ++k) others.push_back(std::async(std::launch::async, [&] { return simulate(plugins(), s); }));
+  for (auto& o : others) CHECK(o.get().steps == alone.steps);
+}
+
+TEST_CASE("figures for another number of ranks, tensors or links are refused") {
+  const auto refused = [](const auto& change, const char* text) {
+    simulation_setup s = ghosts("sync_ps", 4, 2);
+    predict(s);
+    change(s);
+    CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains(text), std::exception);
+  };
+  refused([](auto& s) { s.compute_kinds = {0, 1}; }, "compute_kinds: expected 4, one for each worker, got 2");
+  refused([](auto& s) { s.link_of.pop_back(); }, "link_of: expected 6, one for each rank, got 5");
+  refused([](auto& s) { s.link_of[3] = 6; }, "link_of: rank 3 has link 6, of 6: expected a smaller number");
+  refused([](auto& s) { s.compute = [](std::uint32_t, std::uint64_t, compute_times& t) { t.backward.pop_back(); }; },
+          "compute: expected 3 forward and 3 backward times, one for each tensor, got 3 and 2");
+}
+
 TEST_CASE("ranks that are not alike are all simulated, and the result says why") {
   const auto why = [](const simulation_setup& x) {
     simulation_setup s = x;
@@ -211,6 +249,7 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   s.parameters["algorithm"] = "ring";
   s.straggler_ns = 1000;
   CHECK(why(s) == "workers differ");
-  s.parameters["algorithm"] = "sharded";
+  s.parameters["algorithm"] = "hierarchical";
+  s.hosts = 2;
   CHECK(why(s) == "strategy allreduce declares no symmetry");
 }
