@@ -3,12 +3,11 @@
 // `./dev bench simulator [CASE...]`: the cost of simulating thousands of ranks, in CPU seconds and memory. Every case
 // runs in a process of its own. Without arguments it runs the cases of the table below; a case is
 //
-//   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check][,KEY=VALUE...]     such as sync_ps,100,40,100,4MiB,fold
+//   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check|shared|links][,KEY=VALUE...] such as sync_ps,100,40,100,4,fold
 //
-// with a bucket in MiB. The model has 16 tensors, links carry 10 Gbit/s, and one step is simulated.
+// with a bucket in MiB; `links` adds incoming links and overheads. The model has 16 tensors, links carry 10 Gbit/s, and one step is simulated.
 #include "simulation/simulation.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <string>
