@@ -90,32 +90,33 @@ public:
   std::size_t outstanding() const noexcept { return outstanding_; }
 
 private:
-  enum class path { transport, self, scratch };
+  enum class path : std::uint8_t { transport, self, scratch };
   struct scratch_of_operation { // kept for the next operation
     scratch_memory memory;
     std::uint64_t bytes = 0;
     rg_region region = 0; // 0: it was never used
   };
-  struct operation {
-    staging* stage; // of the operation's memory; never changes
+  // What its end reads comes first, in two cache lines.
+  struct alignas(64) operation {
     std::uint64_t cookie, bytes;
-    rg_transfer transfer;         // as the transport sees it: of the target, or of scratch
+    staging* stage; // of the operation's memory; never changes
+    tally* own;
+    operation *before, *behind; // of a pending receive: its neighbours in posting order
+    std::uint32_t wire;
+    path how;
+    bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
+    bool posted;                // the transport has accepted it
+    rg_fence fence;
+    rg_transfer transfer; // as the transport sees it: of the target, or of scratch
+    rg_buffer target;     // in the region's memory
+    void* target_address;
+    operation* source;            // of a receive from the own rank: the matching send
     collective_function function; // of a collective, else null
     // Of operations that need them: there may be thousands of others.
     std::unique_ptr<rg_collective> joint; // argument of the collective
     std::unique_ptr<scratch_of_operation> scratch;
     std::unique_ptr<trace_event> traced; // with a trace
-    rg_buffer target;                    // in the region's memory
-    void* target_address;
-    tally* own;
-    operation* source; // of a receive from the own rank: the matching send
-    path how;
-    std::uint32_t wire;
-    bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
-    bool posted;                // the transport has accepted it
-    operation *before, *behind; // of a pending receive: its neighbours in posting order
-    rg_fence fence;
-    rg_fence busy; // scratch is being filled or emptied until this fence
+    rg_fence busy;                       // scratch is being filled or emptied until this fence
   };
   // A queue in one block of memory.
   struct fifo {

@@ -99,7 +99,7 @@ void links::prepared(std::uint32_t m) {
   to.messages.push(all_, m);
   to.count += 1;
   to.bytes += x.bytes;
-  to.not_before = std::max(to.not_before, x.not_before);
+  to.not_before = std::max(to.not_before, x.time);
   if (in_turn()) return begin_link(link);
   if (!l.dirty) dirty_links_.push_back(link);
   l.dirty = true;
@@ -148,7 +148,7 @@ void links::left(std::uint32_t b) {
   batches_.give(b);
   while (!messages.empty()) {
     const std::uint32_t m = messages.pop(all_);
-    all_[m].first = first;
+    all_[m].time = first;
     sink_.left(m);
   }
   outgoing_[link].busy = nothing;
@@ -159,7 +159,7 @@ void links::left(std::uint32_t b) {
 
 void links::travel(std::uint32_t m) {
   const std::uint64_t l = latency(all_[m]);
-  all_[m].first += l;
+  all_[m].time += l;
   events_.after(l, message_arrives, m);
 }
 
@@ -188,7 +188,7 @@ void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint
   b.messages.push(all_, m);
   b.count += 1;
   b.bytes += all_[m].bytes;
-  b.first = std::min(b.first, all_[m].first);
+  b.first = std::min(b.first, all_[m].time);
 }
 
 void links::receive(std::uint32_t m) {
@@ -266,7 +266,7 @@ void links::handle(const event& e) {
     batches_.give(e.what);
     while (!messages.empty()) {
       const std::uint32_t m = messages.pop(all_);
-      all_[m].not_before = not_before;
+      all_[m].time = not_before;
       prepared(m);
     }
     return;

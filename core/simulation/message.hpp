@@ -15,19 +15,21 @@ namespace regatta {
 
 using message_bytes = std::vector<std::uint8_t>;
 
-struct message {
-  std::uint64_t cookie = 0; // of the send
+struct alignas(64) message { // one cache line: there may be millions
+  std::uint64_t cookie = 0;  // of the send
   std::uint64_t bytes = 0;
-  std::uint64_t first = 0;                // when its first byte left
-  std::uint64_t not_before = 0;           // its last byte leaves no earlier
+  // Until it has left: its last byte leaves no earlier. Then: when its first byte left, or came.
+  std::uint64_t time = 0;
   const void* address = nullptr;          // of the send's buffer; null for ghosts
   std::unique_ptr<message_bytes> content; // null for ghosts
-  std::uint32_t from = 0, to = 0, lane = 0;
+  std::uint32_t from = 0, to = 0;
   std::uint32_t channel = 0;       // of virtual_network
   std::uint32_t receive = nothing; // rendezvous: the one that it is for
-  bool copied = false;             // delivered for a rank that is not simulated; nobody waits for the end of the send
   std::uint32_t next = nothing;
+  std::uint16_t lane = 0;
+  bool copied = false; // delivered for a rank that is not simulated; nobody waits for the end of the send
 };
+static_assert(sizeof(message) == 64);
 
 // Kinds of events; `what` is the number of:
 enum network_event : std::uint32_t {

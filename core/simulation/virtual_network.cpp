@@ -148,7 +148,7 @@ rg_status virtual_network::send(const rank& from, const rg_transfer& t) {
   x.content = read(t.address, x.bytes);
   x.from = from.number;
   x.to = t.peer;
-  x.lane = t.lane;
+  x.lane = static_cast<std::uint16_t>(t.lane);
   x.channel = c;
   if (folded_) folded_->sent(now(), x.from, x.to, x.lane, x.bytes);
   if (options_.eager) {
@@ -219,7 +219,7 @@ void virtual_network::arrived(std::uint32_t m) {
     const std::uint32_t copy = messages_.take(), c = channel_of(from, to, messages_[m].lane);
     message& x = messages_[copy];
     x.bytes = messages_[m].bytes;
-    x.first = messages_[m].first;
+    x.time = messages_[m].time;
     x.from = from;
     x.to = to;
     x.lane = messages_[m].lane;

@@ -19,7 +19,7 @@ public:
       : links_(std::move(link_of), options, events_, messages_, *this) {}
 
   // Returns the message's number.
-  std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t lane = 0) {
+  std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint16_t lane = 0) {
     const std::uint32_t m = messages_.take();
     message& x = messages_[m];
     x.from = from;
