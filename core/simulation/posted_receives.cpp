@@ -39,6 +39,7 @@ void posted_receives::add(slab<receive>& all, std::uint32_t r) {
       own->head = r;
     }
     own->tail = r;
+    x.target = static_cast<std::uint32_t>(own - targets_.begin());
     return;
   }
   if (unused_ > 8 && unused_ > targets_.size() / 2) {
@@ -46,15 +47,25 @@ void posted_receives::add(slab<receive>& all, std::uint32_t r) {
     unused_ = 0;
   }
   const auto place = std::ranges::upper_bound(targets_, key(x), {}, key);
+  x.target = static_cast<std::uint32_t>(place - targets_.begin());
   targets_.insert(place, {x.region, x.offset, x.bytes, r, r});
+}
+
+std::size_t posted_receives::find(const receive& x) const {
+  const auto is_it = [&](const target& t) {
+    return t.region == x.region && t.offset == x.offset && t.bytes == x.bytes;
+  };
+  if (x.target < targets_.size() && is_it(targets_[x.target])) return x.target; // targets rarely move
+  const auto t = std::ranges::lower_bound(targets_, std::tie(x.region, x.offset, x.bytes), {},
+                                          [](const target& y) { return std::tie(y.region, y.offset, y.bytes); });
+  return static_cast<std::size_t>(t - targets_.begin());
 }
 
 void posted_receives::remove(slab<receive>& all, std::uint32_t r, std::vector<std::uint32_t>& free) {
   receive& x = all[r];
   if (!x.region || !x.bytes) return;
-  const auto t = std::ranges::lower_bound(targets_, std::tie(x.region, x.offset, x.bytes), {},
-                                          [](const target& y) { return std::tie(y.region, y.offset, y.bytes); });
-  if ((t->head = x.successor) == nothing) ++unused_;
+  target& t = targets_[find(x)];
+  if ((t.head = x.successor) == nothing) ++unused_;
   const auto released = [&](std::uint32_t later) {
     if (--all[later].waits_for == 0) free.push_back(later);
   };

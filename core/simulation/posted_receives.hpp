@@ -32,6 +32,7 @@ struct receive {
   std::uint32_t successor = nothing; // the next receive into exactly the same bytes
   std::uint32_t others = nothing;    // list of later receives into some of the same bytes, in posted_receives
   std::uint32_t next = nothing;      // of the channel
+  std::uint32_t target = 0;          // where its target was in posted_receives when it was posted
   bool adds = false, arrived = false;
   struct memory {
     void* address;
@@ -58,6 +59,8 @@ private:
   struct other { // an element of receive::others
     std::uint32_t receive = nothing, next = nothing;
   };
+  std::size_t find(const receive& x) const; // its target
+
   std::vector<target> targets_; // ascending by (region, offset, bytes)
   std::size_t unused_ = 0;      // without receives
   std::uint64_t longest_ = 0;   // bytes, of all targets so far
