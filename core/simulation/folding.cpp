@@ -151,17 +151,18 @@ void folded_ranks::refuse(const pair_of_members& p, const std::string& first, co
 void folded_ranks::require_equal_sums(const pair_of_members& p) const {
   using sum = std::pair<std::uint64_t, std::uint64_t>;
   const auto require = [&](const history& a, const history& b) {
-    for (const auto& [to, x] : a.sums) {
-      const auto found = b.sums.find(to);
-      const sum y = found == b.sums.end() ? sum() : found->second;
+    for (const auto& entry : a.sums) {
+      const auto& [peer, lane] = entry.first;
+      const auto found = b.sums.find(entry.first);
+      const sum x = entry.second, y = found == b.sums.end() ? sum() : found->second;
       const std::uint64_t more = std::max(x.second, y.second) - std::min(x.second, y.second);
       if (x.first == y.first && more <= x.first * longest_chunk) continue;
-      const auto text = [&](const history& h, const sum& z) {
-        return fmt::format("{} messages of {} bytes to rank {} on lane {}", z.first, z.second,
-                           h.rank == p.first.rank ? to.first : renamed(to.first, p.first.rank, p.second.rank, true),
-                           to.second);
+      const auto text = [](const sum& z, std::uint32_t to, std::uint32_t on) {
+        return fmt::format("{} messages of {} bytes to rank {} on lane {}", z.first, z.second, to, on);
       };
-      refuse(p, text(p.first, &a == &p.first ? x : y), text(p.second, &a == &p.first ? y : x));
+      const bool in_order = &a == &p.first;
+      refuse(p, text(in_order ? x : y, peer, lane),
+             text(in_order ? y : x, renamed(peer, p.first.rank, p.second.rank, true), lane));
     }
   };
   require(p.first, p.second);

@@ -51,8 +51,8 @@ void write_results(const native_collectives::joined& g) {
   for (std::uint64_t m = 0; m < n; ++m) {
     const rg_collective& c = g[m].second;
     auto* const to = static_cast<std::byte*>(c.target_address);
-    if (!to) continue; // a ghost, or unused
-    const std::uint64_t element = rg::size_of(c.target.type);
+    if (!to) continue;                                                                    // a ghost, or unused
+    const std::uint64_t element = std::max<std::uint64_t>(rg::size_of(c.target.type), 1); // 0: not a type
     const auto put = [&](std::uint64_t at, const bytes_of_member& from, rg::chunk part) {
       std::memcpy(to + at * element, from.data() + part.first * element, part.count * element);
     };

@@ -42,7 +42,7 @@ void posted_receives::add(slab<receive>& all, std::uint32_t r) {
     x.target = static_cast<std::uint32_t>(own - targets_.begin());
     return;
   }
-  if (unused_ > 8 && unused_ > targets_.size() / 2) {
+  if (unused_ > 2 && unused_ > targets_.size() / 2) {
     std::erase_if(targets_, [](const target& y) { return y.head == nothing; });
     unused_ = 0;
   }

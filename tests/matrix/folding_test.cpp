@@ -253,3 +253,20 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   s.hosts = 2;
   CHECK(why(s) == "strategy allreduce declares no symmetry");
 }
+
+TEST_CASE("thousands of workers") {
+  simulation_setup s = ghosts("sync_ps", 4000, 40);
+  predict(s);
+  s.steps = 2;
+  s.fold = folding::checked;
+  const auto r = simulate(plugins(), s);
+  CHECK(r.simulated == 4);
+  CHECK(r.counted.size() == 4040);
+  CHECK(r.steps.size() == 4000);
+  const std::uint64_t parts = 40 * 2 * s.steps; // of two buckets
+  for (const std::uint32_t w : {0, 1, 3999}) {
+    CHECK(r.counted[w].messages_sent == parts + 40); // and goodbyes
+    CHECK(r.counted[w].messages_received == parts);
+  }
+  for (const std::uint32_t server : {4000, 4039}) CHECK(r.counted[server].messages_sent == parts / 40 * 4000);
+}
