@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "control/crypto.hpp"
 #include "control/rank_arguments.hpp"
+#include "launch/host_link.hpp"
 #include "launch/local_host.hpp"
 #include "launch/remote_host.hpp"
 
@@ -54,9 +55,9 @@ void coordinator::divide_ranks() {
       hosts_.push_back(std::make_unique<local_host>(
           io_, local_plan{std::move(ranks), size, plan_.address, plan_.limits, nonce}, starter_, *this, spawned));
     else
-      hosts_.push_back(std::make_unique<remote_host>(
-          io_, remote_plan{std::move(ranks), size, plan_.limits, nonce, plan_.lasting}, *plan_.hosts.at(number), *this,
-          spawned));
+      hosts_.push_back(
+          std::make_unique<remote_host>(io_, remote_plan{std::move(ranks), size, plan_.limits, nonce, plan_.lasting},
+                                        *plan_.hosts.at(number), *this, spawned));
     for (const std::uint32_t r : mine) members_[r].host = hosts_.back().get();
   }
 }
@@ -72,6 +73,9 @@ launch_result coordinator::run() {
   io_.run();
   if (broken_) std::rethrow_exception(broken_);
   if (!result_.failure && !result_.interrupted) result_.failure = suspicion_;
+  for (std::uint32_t h = 0; h < plan_.hosts.size(); ++h)
+    if (std::ranges::any_of(plan_.ranks, [h](const rank_plan& r) { return r.host == h; }))
+      result_.hosts.push_back({plan_.hosts[h]->name, plan_.hosts[h]->clock.course()});
   return std::move(result_);
 }
 
@@ -187,8 +191,7 @@ rank_failure coordinator::make_failure(const member& m, const std::string& what,
     text += fmt::format("; last operation: {}", s.status.operation);
     if (s.status.step > 0) text += fmt::format(" ({} steps done)", s.status.step);
   }
-  if (!m.reported && !s.last_error.empty())
-    text += fmt::format("; its last line on standard error: {}", s.last_error);
+  if (!m.reported && !s.last_error.empty()) text += fmt::format("; its last line on standard error: {}", s.last_error);
   return {m.rank, std::move(text), code, {}};
 }
 
