@@ -55,9 +55,9 @@ void coordinator::divide_ranks() {
       hosts_.push_back(std::make_unique<local_host>(
           io_, local_plan{std::move(ranks), size, plan_.address, plan_.limits, nonce}, starter_, *this, spawned));
     else
-      hosts_.push_back(
-          std::make_unique<remote_host>(io_, remote_plan{std::move(ranks), size, plan_.limits, nonce, plan_.lasting},
-                                        *plan_.hosts.at(number), *this, spawned));
+      hosts_.push_back(std::make_unique<remote_host>(
+          io_, remote_plan{std::move(ranks), size, plan_.limits, nonce, plan_.lasting}, *plan_.hosts.at(number), *this,
+          spawned));
     for (const std::uint32_t r : mine) members_[r].host = hosts_.back().get();
   }
 }
@@ -191,7 +191,8 @@ rank_failure coordinator::make_failure(const member& m, const std::string& what,
     text += fmt::format("; last operation: {}", s.status.operation);
     if (s.status.step > 0) text += fmt::format(" ({} steps done)", s.status.step);
   }
-  if (!m.reported && !s.last_error.empty()) text += fmt::format("; its last line on standard error: {}", s.last_error);
+  if (!m.reported && !s.last_error.empty())
+    text += fmt::format("; its last line on standard error: {}", s.last_error);
   return {m.rank, std::move(text), code, {}};
 }
 
