@@ -4,19 +4,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace regatta {
 
 void host_clock::add(std::int64_t sent, std::int64_t received, std::int64_t there) {
   if (received < sent) return;
-  exchanges_.push_back({sent, received, there});
-  if (exchanges_.size() <= most_exchanges) return;
-  // A long run: the better one of each two neighbours stays, so that the exchanges cover all of the run.
-  std::vector<exchange> kept;
-  for (std::size_t i = 0; i + 1 < exchanges_.size(); i += 2)
-    kept.push_back(exchanges_[i].half() <= exchanges_[i + 1].half() ? exchanges_[i] : exchanges_[i + 1]);
-  if (exchanges_.size() % 2) kept.push_back(exchanges_.back());
-  exchanges_ = std::move(kept);
+  keep({sent, received, there});
+  while (exchanges_.size() > most_exchanges) {
+    interval_ = interval_ ? 2 * interval_ : shortest_interval;
+    for (const exchange& e : std::exchange(exchanges_, {})) keep(e);
+  }
+}
+
+void host_clock::keep(const exchange& e) {
+  if (interval_ == 0 || exchanges_.empty() || exchanges_.back().sent / interval_ != e.sent / interval_)
+    exchanges_.push_back(e);
+  else if (e.half() < exchanges_.back().half())
+    exchanges_.back() = e;
 }
 
 std::optional<clock_estimate> host_clock::at(std::int64_t time) const {

@@ -29,17 +29,22 @@ public:
   // points.
   clock_course course() const;
 
-  void clear() { exchanges_.clear(); }
+  void clear() { *this = {}; }
 
 private:
   static constexpr std::size_t most_exchanges = 256, most_points = 64;
+  static constexpr std::int64_t shortest_interval = 1'000'000'000;
   struct exchange {
     std::int64_t sent, received, there;
 
     double half() const { return static_cast<double>(received - sent) / 2; }
     double middle() const { return static_cast<double>(sent) + half(); }
   };
+  // Adds an exchange, or replaces that of its interval if it is better.
+  void keep(const exchange& e);
+
   std::vector<exchange> exchanges_;
+  std::int64_t interval_ = 0; // in a long run the best exchange of each interval of so many ns is kept; 0: all are
 };
 
 } // namespace regatta

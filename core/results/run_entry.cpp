@@ -108,6 +108,7 @@ json run_entry(const run_figures& run, const measure_config& m) {
       {"samples_per_worker_step", run.samples_per_worker_step},
       {"step_seconds", steps_entry(run)},
       {"time", time_entry(run.time)},
+      {"hosts", places_entry(run)},
       {"clocks", clocks_entry({&run})},
       {"stragglers", stragglers_entry({&run})},
       {"communication_total", run.communication_seconds},

@@ -10,14 +10,15 @@
 namespace regatta {
 
 void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, clock_course>& courses) {
-  if (std::ranges::all_of(ranks, [&](const rank_trace& r) { return r.clock == ranks.front().clock; })) return;
+  const auto other = std::ranges::find_if(ranks, [&](const rank_trace& r) { return r.clock != ranks.front().clock; });
+  if (other == ranks.end()) return;
   for (rank_trace& r : ranks) {
     const auto course = courses.find(r.clock);
     if (course == courses.end() || course->second.points.empty())
       throw failure(exit_code::run,
                     fmt::format("ranks {} and {} run on different machines, and the offset of their clocks is unknown: "
                                 "a trace needs the ranks of one machine",
-                                ranks.front().rank, r.rank == ranks.front().rank ? ranks.back().rank : r.rank));
+                                ranks.front().rank, other->rank));
     for (trace_event& e : r.events)
       for (std::uint64_t* time : {&e.begin, &e.end})
         *time = static_cast<std::uint64_t>(course->second.to_reference(static_cast<std::int64_t>(*time)));

@@ -331,8 +331,8 @@ TEST_CASE("a record with a member that is missing or of another type is refused,
     j[key] = "x";
     if (!value.is_string()) CHECK(refusal(j) != "none");
     j[key] = 5;
-    const bool may_be_a_number =
-        value.is_number() || key == "bound" || key == "steal" || key == "run_queue" || key == "metric_value";
+    const bool may_be_a_number = value.is_number() || key == "bound" || key == "numa_node" || key == "steal" ||
+                                 key == "run_queue" || key == "metric_value";
     if (!may_be_a_number) CHECK(refusal(j) != "none");
   }
   // Numbers that do not fit are not cut.
