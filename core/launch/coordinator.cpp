@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "control/crypto.hpp"
 #include "control/rank_arguments.hpp"
+#include "launch/host_link.hpp"
 #include "launch/local_host.hpp"
 #include "launch/remote_host.hpp"
 
@@ -73,6 +74,9 @@ launch_result coordinator::run() {
   io_.run();
   if (broken_) std::rethrow_exception(broken_);
   if (!result_.failure && !result_.interrupted) result_.failure = suspicion_;
+  for (std::uint32_t h = 0; h < plan_.hosts.size(); ++h)
+    if (std::ranges::any_of(plan_.ranks, [h](const rank_plan& r) { return r.host == h; }))
+      result_.hosts.push_back({plan_.hosts[h]->name, plan_.hosts[h]->clock.course()});
   return std::move(result_);
 }
 
