@@ -210,6 +210,7 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     link.slots = h->slots;
     const json& limit = h->hello.at("limit");
     link.cpus = {h->hello.at("cpus"), limit.is_null() ? std::numeric_limits<double>::infinity() : limit.get<double>()};
+    link.free_bytes = h->hello.at("free_bytes");
     json& description = descriptions_.emplace_back(h->hello.at("description"));
     description["address"] = h->hello.at("address");
     description["name"] = link.name;
