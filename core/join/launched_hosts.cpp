@@ -13,6 +13,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "control/crypto.hpp"
 #include "control/door.hpp"
 #include "control/rank_arguments.hpp"
@@ -31,18 +32,6 @@ using nlohmann::json;
 constexpr auto join_limit = 60s;   // for all processes: a pod's name may be unknown for a while
 constexpr auto notice_pause = 5s;  // between two lines that say who is missing
 constexpr auto answer_limit = 60s; // for a request, such as to read files
-
-// Returns "0, 3 to 5".
-std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    parts.push_back(last == i ? fmt::format("{}", numbers[i]) : fmt::format("{} to {}", numbers[i], numbers[last]));
-    i = last + 1;
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 // The agents and processes that join, until all have.
 class gathering {

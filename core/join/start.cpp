@@ -307,8 +307,6 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
   if (agent.pid > 0) {
     const int agents = exit_code_of(agent.pid); // the agent has said why
     if (!in_order && agents) code = agents;
-  } else if (!in_order && !end_was_asked()) {
-    print_error(fmt::format("regatta: process {}: the launch has ended; the first process of this host says why\n", slot));
   }
   if (end_was_asked()) code = static_cast<int>(exit_code::interrupted);
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);

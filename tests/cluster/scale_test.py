@@ -23,7 +23,7 @@ def run(cluster, name, ranks, hosts, slots, **keys):
     launch.wait(1)
     took = time.monotonic() - launch.begin
     check(f"{name}: runs", launch.codes() == [0] * hosts and result(out)["results"][0]["status"] == "ok",
-          launch.text()[-3000:])
+          launch.output(0)[-3000:] + launch.text()[-500:])
     print(f"  {name}: {took:.1f} s, at most {most} connections at the coordinator")
     return took, most
 
@@ -56,5 +56,5 @@ check(f"64 processes: all ranks are started within 3 s of the last one's arrival
       started is not None and started < 3, launch.text())
 launch.wait()
 print(f"  64 processes: end {time.monotonic() - begin:.1f} s after the last one's arrival")
-check("64 processes: run", launch.codes() == [0] * 64, launch.text()[-3000:])
+check("64 processes: run", launch.codes() == [0] * 64, launch.output(0)[-3000:] + launch.text()[-500:])
 finish()
