@@ -127,8 +127,12 @@ def agent():
 
 
 def keeper():
-    of_process("keeper", lambda l: l.pid(5), r"rank 5 \(worker 5, host n2, pid [0-9]+\): "
-                                             r"(ended with the launcher's process|killed by SIGKILL)")
+    """A launched process that is not the first on its host, where it would take the agent with it."""
+    of_process("keeper", lambda l: next(l.pid(p) for p in (4, 5) if not l.forks(p)),
+               r"rank [45] \(worker [45], host n2, pid [0-9]+\): "
+               r"(ended with the launcher's process|killed by SIGKILL)")
+    of_process("first-keeper", lambda l: next(l.pid(p) for p in (4, 5) if l.forks(p)),
+               r"host n2 \(ranks 4, 5\): its connection ended")
 
 
 def coordinator():

@@ -66,25 +66,27 @@ def placement():
     check("round_robin: each host takes one rank in turn", hosts_of_ranks(out) == ["n0", "n1", "n0", "n1"],
           hosts_of_ranks(out))
     out = str(folder / "servers")
-    file = experiment("servers", cluster_workers=2, cluster_servers=2, cluster_server_hosts=2, strategy_plugin="sync_ps")
+    file = experiment("servers", cluster_workers=2, cluster_servers=2, cluster_server_hosts=2,
+                      strategy_plugin="sync_ps")
     ends_well("server_hosts = 2 runs", Launch(cluster, ["n0", "n1", "n2", "n3"], "run", file, "--out", out))
     check("server_hosts = 2: the last two hosts have the servers", hosts_of_ranks(out) == ["n0", "n1", "n2", "n3"],
           hosts_of_ranks(out))
     launch = Launch(cluster, ["n0", "n1"], "run", experiment("more", cluster_workers=3))
-    refused("too few processes for the ranks", launch, r"needs 3 ranks, and REGATTA_RANK has started 2 processes on 2 hosts",
-            code=77)
+    refused("too few processes for the ranks", launch,
+            r"needs 3 ranks, and REGATTA_RANK has started 2 processes on 2 hosts", code=77)
 
 
 def interfaces():
     for interface in ("eth1", "10.78.0.0/16", "eth0,eth1"):
         file = experiment("interface", cluster_workers=2, cluster_interface=interface)
-        ends_well(f"cluster.interface = {interface}", Launch(cluster, pair, "run", file, "--out", str(folder / interface[:4])))
+        ends_well(f"cluster.interface = {interface}",
+                  Launch(cluster, pair, "run", file, "--out", str(folder / interface.replace("/", "_"))))
     file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
     cluster.tool("link", "n3.1", "down")
     refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
             r"n0 \(10\.78\.0\.1\) cannot connect to n3 \(10\.78\.0\.4\): ", r"n3 \(10\.78\.0\.4\) cannot connect to n0")
     cluster.on("n3", "ip", "link", "del", "eth1")
-    refused("a host without the interface is named", Launch(cluster, pair, "run", file), r"host n3: .*eth1.* lo, eth0|host n3: .*eth1")
+    refused("a host without the interface is named", Launch(cluster, pair, "run", file), r"host n3: .*eth1")
 
 
 def differences():
@@ -102,7 +104,7 @@ def differences():
     ends_well("--allow-different-binaries runs it",
               Launch(cluster, pair, "run", file, "--out", out, "--allow-different-binaries", **different))
     check("--allow-different-binaries: the result has a warning",
-          any("different programs" in w for w in result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
+          "different programs" in str(result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
 
     plugins = Path(REGATTA).parents[1] / "lib/regatta"
     for host in pair:  # /dev/shm is the host's own
@@ -111,7 +113,7 @@ def differences():
     with_plugin = ["run", file, "--plugin-path", "/dev/shm/plugins"]
     refused("a plugin that is missing on one host", Launch(cluster, pair, *with_plugin),
             r"/dev/shm/plugins/allreduce.so is missing on host n3")
-    cluster.on("n3", "sh", "-c", f"cp {plugins}/allreduce.so /dev/shm/plugins/; printf x >>/dev/shm/plugins/allreduce.so")
+    cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
     refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
             r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
 
@@ -123,10 +125,12 @@ def secrets():
     launch = Launch(cluster, pair, *run, of_rank={1: {"REGATTA_SECRET_FILE": wrong}})
     said = wait_until(lambda: launch.says(r"refused a connection from .*10\.77\.0\.4"), 10)
     check("a wrong secret: process 0 names the address", said is not None, launch.text())
+    ended = wait_until(lambda: launch.processes[1].poll() is not None, 10)
     check("a wrong secret: the process ends within 10 s with exit code 2",
-          wait_until(lambda: launch.processes[1].poll() is not None, 10) and launch.processes[1].returncode == 2, launch.text())
+          ended is not None and launch.processes[1].returncode == 2, launch.text())
     launch.signal(signal.SIGTERM)
-    refused("a wrong secret: the process says so", launch, r"\[1\] .*process 0 at n0 port 71[0-9]+ has another secret than this host", code=130)
+    refused("a wrong secret: the process says so", launch,
+            r"\[1\] .*process 0 at n0 port 71[0-9]+ has another secret than this host", code=130)
     readable = write("readable", "f" * 40, 0o644)
     refused("a secret that others can read", Launch(cluster, pair, *run, environment={"REGATTA_SECRET_FILE": readable}),
             r"only its owner can read, got mode 0644")
@@ -154,10 +158,12 @@ def meeting():
     took = launch.wait(5)
     check("SIGTERM ends those that wait", not cluster.left(), f"{cluster.left()}")
 
-    torch = [{"REGATTA_RANK": None, "REGATTA_RANKS": None, "REGATTA_COORDINATOR": None, "RANK": str(rank), "WORLD_SIZE": "4",
+    torch = [{"REGATTA_RANK": None, "REGATTA_RANKS": None, "REGATTA_COORDINATOR": None,
+              "RANK": str(rank), "WORLD_SIZE": "4",
               "MASTER_ADDR": "n0", "MASTER_PORT": "29500"} for rank in range(4)]
     ends_well("the environment of torchrun on two hosts",
-              Launch(cluster, two, "run", experiment("torch"), "--out", str(folder / "torch"), of_rank=dict(enumerate(torch))))
+              Launch(cluster, two, "run", experiment("torch"), "--out", str(folder / "torch"),
+                     of_rank=dict(enumerate(torch))))
     launch = Launch(cluster, pair, "run", file, "--out", str(folder / "late"),
                     environment={"REGATTA_COORDINATOR": "late:7117"})
     time.sleep(1)

@@ -13,7 +13,7 @@ HOSTS = ROOT / "tests/cluster/hosts/hosts.py"
 sys.path.insert(0, str(HOSTS.parent))
 import cluster as of_hosts
 
-REGATTA = os.environ.get("REGATTA_PROGRAM", str(ROOT / "build/release/bin/regatta"))
+REGATTA = os.environ.get("REGATTA", str(ROOT / "build/release/bin/regatta"))
 NAME = Path(sys.argv[0]).stem
 SKIPPED = 77
 _passed, _failed = 0, 0
@@ -162,7 +162,8 @@ class Launch:
                           "REGATTA_COORDINATOR": f"{self.places[0]}:7117"}
         else:
             variables |= {"PET_NODE_RANK": str(rank), "PET_NNODES": str(len(self.places)),
-                          "PET_NPROC_PER_NODE": str(slots), "PET_MASTER_ADDR": self.places[0], "PET_MASTER_PORT": "7117"}
+                          "PET_NPROC_PER_NODE": str(slots), "PET_MASTER_ADDR": self.places[0],
+                          "PET_MASTER_PORT": "7117"}
         variables |= changes
         if callable(program):
             program = program(rank)
