@@ -86,7 +86,8 @@ struct whereabouts {
 // Throws failure (usage): process 0 has another secret.
 [[noreturn]] void refuse_secret(const launcher_environment& self, const std::string& host, std::uint16_t port) {
   throw failure(exit_code::usage,
-                fmt::format("{}: process 0 at {} port {} has another secret than this host{}", self.launcher, host, port,
+                fmt::format("{}: process 0 at {} port {} has another secret than this host{}", self.launcher, host,
+                            port,
                             self.secret_file.empty()
                                 ? ""
                                 : fmt::format(": REGATTA_SECRET_FILE={} must be the same file on all hosts, and each "
