@@ -18,6 +18,9 @@ struct comm_options {
   double seconds = 0.2; // to measure each size, about (comm::plan)
   bool no_pin = false;  // ranks may run on any CPU
   bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
+  // "ranks" or "hosts": measure the links between all ranks, or between one rank of each host, instead of operations.
+  // With a launcher, all its processes are the ranks.
+  std::string matrix;
   std::vector<std::string> plugin_path;
   std::string command; // as typed
 };

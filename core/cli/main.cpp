@@ -208,7 +208,14 @@ int dispatch(int argc, char** argv) {
   const auto add_shown = [&](const char* name, auto& value, const char* type, const char* help) {
     return add_option(comm_app, name, value, type, help)->capture_default_str();
   };
-  add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
+  CLI::Option* const comm_transports =
+      add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
+  add_option(comm_app, "--matrix", communication.matrix, "[WHICH]",
+             "instead of operations: latency (8 B) and bandwidth (--max, or 1 MiB) of every link between ranks, each pair "
+             "alone, then disjoint pairs at once; hosts: between one rank of each host. Default transport: tcp")
+      ->expected(0, 1)
+      ->default_str("ranks")
+      ->check(CLI::IsMember({"ranks", "hosts"}));
   add_shown("--op", communication.ops, "OP,...",
             "allreduce, reducescatter, allgather, alltoall, broadcast, send, push_pull")
       ->delimiter(',');
@@ -218,7 +225,7 @@ int dispatch(int argc, char** argv) {
       ->delimiter(',');
   add_shown("--ranks", communication.ranks, "N,...", "processes")->delimiter(',')->check(CLI::Range(2, 1024));
   add_shown("--min", communication.least, "SIZE", "the smallest message");
-  add_shown("--max", communication.most, "SIZE", "the largest message");
+  CLI::Option* const comm_most = add_shown("--max", communication.most, "SIZE", "the largest message");
   comm_app->add_option("--factor", communication.factor, "factor from one size to the next")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
@@ -368,6 +375,8 @@ int dispatch(int argc, char** argv) {
   if (*join_app) return join_launch(join_address, ask_for_code(), make_launcher_request_handlers());
   if (*comm_app) {
     communication.command = command_line({argv, argv + argc});
+    if (!communication.matrix.empty() && comm_transports->empty()) communication.transports = {"tcp"};
+    if (!communication.matrix.empty() && comm_most->empty()) communication.most = "1MiB";
     return comm_verb(communication);
   }
   if (*check_app) {

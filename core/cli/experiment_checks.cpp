@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/preflight.hpp"
+#include "cli/experiment_checks.hpp"
 
 #include "base/findings.hpp"
 #include "base/text.hpp"
