@@ -15,6 +15,7 @@
 #include "cli/list.hpp"
 #include "cli/new.hpp"
 #include "cli/plugin_folders.hpp"
+#include "cli/preflight.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
 #include "cli/standard_output.hpp"
@@ -232,6 +233,23 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   add_plugin_path(comm_app, communication.plugin_path);
 
+  preflight_options flight;
+  CLI::App* preflight_app =
+      app.add_subcommand("preflight", "find slow or different hosts and links of a launch, before a long run");
+  preflight_app
+      ->add_option("--interface", flight.interface, "as cluster.interface: a name, a subnet, or auto")
+      ->capture_default_str();
+  add_option(preflight_app, "--timeout", flight.timeout, "TIME", "longest time without any progress, such as 20s")
+      ->capture_default_str();
+  add_option(preflight_app, "--log", flight.log, "LEVEL", "show log lines of ranks up to this level")
+      ->check(log_levels)
+      ->capture_default_str();
+  add_option(preflight_app, "--format", flight.format, "FORMAT", "format of standard output: console, markdown, json")
+      ->capture_default_str();
+  add_plugin_path(preflight_app, flight.plugin_path);
+  preflight_app->footer("Start it as `regatta run`, with at least one process on each host. Exit codes: 0 no suspects; "
+                        "5 there are some;\nothers are those of a run. docs/cluster.md says what is compared.");
+
   compare_options compared;
   CLI::App* compare_app = app.add_subcommand("compare", "compare stored results, with intervals and verdicts");
   add_option(
@@ -358,6 +376,10 @@ int dispatch(int argc, char** argv) {
     if (!communication.matrix.empty() && comm_transports->empty()) communication.transports = {"tcp"};
     if (!communication.matrix.empty() && comm_most->empty()) communication.most = "1MiB";
     return comm_verb(communication);
+  }
+  if (*preflight_app) {
+    flight.command = command_line({argv, argv + argc});
+    return preflight_verb(flight);
   }
   if (*check_app) {
     check.command = command_line({argv, argv + argc});

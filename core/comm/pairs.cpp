@@ -19,7 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t least_messages = 3, most_messages = 1000;
+constexpr double least_messages = 3, most_at_once = 32; // between two looks at the time
+constexpr std::size_t most_messages = 1000;
 
 // The TCP segments that this host has sent since it started; both 0 if they cannot be read.
 struct segment_counters {
@@ -100,25 +101,30 @@ private:
   }
 
   // Exchanges messages and answers for about the time of the plan. Returns the seconds of each exchange, without
-  // warm-up. The rank that leads counts them, and says in the message before the others how many there will be.
+  // warm-up. The rank that leads says how many come next, in a message before them: on a link that loses packets, a few
+  // messages may take seconds.
   std::vector<double> times(std::uint32_t peer, bool large, bool leads) {
     float& count = strategy_.gradients()[0];
     count = 0;
     once(peer, large, leads);
-    const std::int64_t begin = rg::steady_ns();
-    once(peer, large, leads);
-    const double first = 1e-9 * static_cast<double>(rg::steady_ns() - begin);
-    count = static_cast<float>(std::clamp(plan_.pairs.seconds / first, static_cast<double>(least_messages),
-                                          static_cast<double>(most_messages)));
-    once(peer, false, leads);
-    const auto messages = static_cast<std::uint64_t>(leads ? count : strategy_.weights()[0]);
     std::vector<double> seconds;
-    for (std::uint64_t i = 0; i < messages; ++i) {
-      const std::int64_t start = rg::steady_ns();
-      once(peer, large, leads);
-      seconds.push_back(1e-9 * static_cast<double>(rg::steady_ns() - start));
+    double sum = 0;
+    for (;;) {
+      if (leads) {
+        const double mean = seconds.empty() ? 0 : sum / static_cast<double>(seconds.size());
+        const double left = mean > 0 ? (plan_.pairs.seconds - sum) / mean : least_messages;
+        count = static_cast<float>(seconds.size() < most_messages && left >= 1 ? std::min(left, most_at_once) : 0);
+      }
+      once(peer, false, leads);
+      const auto messages = static_cast<std::uint64_t>(leads ? count : strategy_.weights()[0]);
+      if (messages == 0) return seconds;
+      for (std::uint64_t i = 0; i < messages; ++i) {
+        const std::int64_t start = rg::steady_ns();
+        once(peer, large, leads);
+        seconds.push_back(1e-9 * static_cast<double>(rg::steady_ns() - start));
+        sum += seconds.back();
+      }
     }
-    return seconds;
   }
 
   void once(std::uint32_t peer, bool large, bool leads) {
