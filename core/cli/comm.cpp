@@ -9,18 +9,18 @@
 #include "cli/comm_launch.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
-#include "cluster/placement.hpp"
-#include "join/start.hpp"
 #include "cli/machine.hpp"
 #include "cli/plugin_folders.hpp"
 #include "cli/rank_logs.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
+#include "cluster/placement.hpp"
 #include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
 #include "experiment/experiment.hpp"
+#include "join/start.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
@@ -134,7 +134,8 @@ void set_matrix(comm::plan& p, const comm_options& o, const std::vector<unsigned
   p.counts = {8 / sizeof(float), large / sizeof(float)};
   const double n = *std::ranges::max_element(ranks), pairs = n * (n - 1) / 2;
   constexpr double pass_seconds = 60, parts = 3; // a pair: latency, and bandwidth in both directions
-  p.pairs = {.repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
+  p.pairs = {
+      .repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
 }
 
 } // namespace
@@ -224,8 +225,9 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
-  json context = make_context(o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}),
-                              used, warnings);
+  json context = make_context(
+      o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}), used,
+      warnings);
   context["machine"] = machine;
   json document = {{"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
   if (matrix) document["matrix"] = matrices;

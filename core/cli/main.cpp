@@ -87,8 +87,8 @@ int dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
-             "4 results wrong; 5 a gate of compare or a claim of reproduce failed; 77 every case was skipped;\n"
-             "130 interrupted.");
+             "4 results wrong; 5 a gate of compare or a claim of reproduce failed, or preflight has suspects;\n"
+             "77 every case was skipped; 130 interrupted.");
 
   const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
@@ -192,9 +192,10 @@ int dispatch(int argc, char** argv) {
   };
   CLI::Option* const comm_transports =
       add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
-  add_option(comm_app, "--matrix", communication.matrix, "[WHICH]",
-             "instead of operations: latency (8 B) and bandwidth (--max, or 1 MiB) of every link between ranks, each pair "
-             "alone, then disjoint pairs at once; hosts: between one rank of each host. Default transport: tcp")
+  add_option(
+      comm_app, "--matrix", communication.matrix, "[WHICH]",
+      "instead of operations: latency (8 B) and bandwidth (--max, or 1 MiB) of every link between ranks, each pair "
+      "alone, then disjoint pairs at once; hosts: between one rank of each host. Default transport: tcp")
       ->expected(0, 1)
       ->default_str("ranks")
       ->check(CLI::IsMember({"ranks", "hosts"}));
@@ -236,8 +237,7 @@ int dispatch(int argc, char** argv) {
   preflight_options flight;
   CLI::App* preflight_app =
       app.add_subcommand("preflight", "find slow or different hosts and links of a launch, before a long run");
-  preflight_app
-      ->add_option("--interface", flight.interface, "as cluster.interface: a name, a subnet, or auto")
+  preflight_app->add_option("--interface", flight.interface, "as cluster.interface: a name, a subnet, or auto")
       ->capture_default_str();
   add_option(preflight_app, "--timeout", flight.timeout, "TIME", "longest time without any progress, such as 20s")
       ->capture_default_str();

@@ -9,6 +9,7 @@
 
 #include "base/failure.hpp"
 #include "base/json.hpp"
+#include "campaign/prepare.hpp"
 #include "cli/comm_launch.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/plugin_folders.hpp"
@@ -18,7 +19,6 @@
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "machine/host.hpp"
-#include "campaign/prepare.hpp"
 #include "report/context.hpp"
 #include "report/render.hpp"
 #include "results/case_entry.hpp"

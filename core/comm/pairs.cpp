@@ -62,7 +62,7 @@ public:
   pair_measuring& operator=(const pair_measuring&) = delete;
 
   // Measures all pairs of these rounds. Merges this rank's links into `mine`.
-  void run(const std::vector<round_of_pairs>& rounds, const char* pass, std::vector<link>& mine) {
+  void run(const std::vector<round_of_pairs>& rounds, const char* pass, std::vector<rank_link>& mine) {
     for (std::size_t i = 0; i < rounds.size(); ++i) {
       const std::string name = fmt::format("{}: round {} of {}", pass, i + 1, rounds.size());
       control_.operation(name.c_str(), pace::rare);
@@ -77,8 +77,8 @@ public:
 private:
   // Both ranks of a pair call this. First the rank that leads times small messages, then large ones; then the other one
   // times its large ones, and takes the latency as the first one has measured it.
-  link measure(std::uint32_t peer, bool leads) {
-    link l{control_.rank(), peer};
+  rank_link measure(std::uint32_t peer, bool leads) {
+    rank_link l{control_.rank(), peer};
     strategy_.gradients()[0] = 0;
     const auto small = times(peer, false, leads);
     if (leads) l.latency = regatta::median(small).value_or(0) / 2;
@@ -142,10 +142,10 @@ private:
 };
 
 // Returns the links of all ranks.
-std::vector<link> links_of_all(control_client& control, const std::vector<link>& mine) {
-  std::vector<link> all;
+std::vector<rank_link> links_of_all(control_client& control, const std::vector<rank_link>& mine) {
+  std::vector<rank_link> all;
   for (const blob& b : control.exchange("links", json::to_cbor(json(mine))))
-    for (const link& l : parse_cbor(b).get<std::vector<link>>()) all.push_back(l);
+    for (const rank_link& l : parse_cbor(b).get<std::vector<rank_link>>()) all.push_back(l);
   return all;
 }
 
@@ -171,7 +171,7 @@ json measure_pairs(control_client& control, const plan& p, std::optional<connect
   {
     pair_measuring m(control, p, c);
     control.barrier("ready");
-    std::vector<link> alone, at_once;
+    std::vector<rank_link> alone, at_once;
     if (p.pairs.at_once) m.run(rounds, "pairs at once", at_once);
     if (p.pairs.alone) m.run(one_by_one(rounds), "pairs alone", alone);
     // Suspicions are checked. Every rank decides alike, because all have the same numbers.

@@ -99,14 +99,13 @@ private:
     std::vector<json> values;
     for (std::size_t i = 0; i < facts_.size(); ++i) values.push_back(of(i));
     const auto usual = majority(values);
-    const auto equal = [&](std::size_t i) {
-      return static_cast<std::size_t>(std::ranges::count(values, values[i]));
-    };
+    const auto equal = [&](std::size_t i) { return static_cast<std::size_t>(std::ranges::count(values, values[i])); };
     if (usual) {
       for (std::size_t i = 0; i < values.size(); ++i)
         if (values[i] != *usual)
-          suspect({i}, check, fmt::format("{}: {}; {} of {} hosts have {}", what, value_of(check, i, values[i]),
-                                          std::ranges::count(values, *usual), values.size(), shown(*usual)));
+          suspect({i}, check,
+                  fmt::format("{}: {}; {} of {} hosts have {}", what, value_of(check, i, values[i]),
+                              std::ranges::count(values, *usual), values.size(), shown(*usual)));
     } else if (values.size() == 2 || std::string_view(check) == "program" || std::string_view(check) == "plugin") {
       std::string text;
       std::vector<std::size_t> all;
@@ -141,9 +140,9 @@ private:
       for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!rule.is_low(values[i])) continue;
         const json& host = results_[hosts[i]].at("host");
-        std::string text = fmt::format("{}: {:.3g} G{}, {:.0f} % of the usual {:.3g} G{} of {} hosts", what,
-                                       values[i] * 1e-9, unit, 100 * values[i] / rule.usual(), rule.usual() * 1e-9, unit,
-                                       hosts.size());
+        std::string text =
+            fmt::format("{}: {:.3g} G{}, {:.0f} % of the usual {:.3g} G{} of {} hosts", what, values[i] * 1e-9, unit,
+                        100 * values[i] / rule.usual(), rule.usual() * 1e-9, unit, hosts.size());
         if (const double share = host.at("cpu_share"); share < 0.9)
           text += fmt::format("; its threads got the CPUs for {:.0f} % of the time", 100 * share);
         if (const double stopped = host.at("throttled"); stopped > 0.01)
@@ -180,7 +179,7 @@ private:
         }
       attribute(name_of(figure), far, [&](std::uint32_t from, std::uint32_t to) {
         std::vector<double> values;
-        for (const link& l : links_)
+        for (const rank_link& l : links_)
           if ((from == everyone || l.from == from) && (to == everyone || l.to == to))
             if (const double v = figure_of(l, figure); !std::isnan(v)) values.push_back(v);
         return fmt::format("{} {}, usual {}", name_of(figure),
@@ -205,13 +204,14 @@ private:
           const auto count = static_cast<std::size_t>(std::ranges::count_if(bad, is_its));
           if (2 * count <= others) continue;
           accused_.insert(h);
-          suspect({h}, check, fmt::format("{} {} of {} hosts: {}", sends ? "to" : "from", count, others,
-                                          sends ? evidence(h, everyone) : evidence(everyone, h)));
+          suspect({h}, check,
+                  fmt::format("{} {} of {} hosts: {}", sends ? "to" : "from", count, others,
+                              sends ? evidence(h, everyone) : evidence(everyone, h)));
         }
     for (const auto& [from, to] : left)
       if (!accused_.count(from) && !accused_.count(to))
-        suspect({from, to}, check, fmt::format("from {} to {}: {}", facts_[from].name, facts_[to].name,
-                                               evidence(from, to)));
+        suspect({from, to}, check,
+                fmt::format("from {} to {}: {}", facts_[from].name, facts_[to].name, evidence(from, to)));
   }
 
   json hosts() const {
@@ -224,7 +224,7 @@ private:
       host["gpus"] = facts_[h].description.value("gpus", json::array());
       const auto of_links = [&](link_figure figure, bool sends) -> json {
         std::vector<double> values;
-        for (const link& l : links_)
+        for (const rank_link& l : links_)
           if ((sends ? l.from : l.to) == h)
             if (const double v = figure_of(l, figure); !std::isnan(v)) values.push_back(v);
         const auto middle = median(values);
@@ -243,7 +243,7 @@ private:
   const plan& plan_;
   const std::vector<host_facts>& facts_;
   const std::vector<json>& results_;
-  std::vector<link> links_;
+  std::vector<rank_link> links_;
   std::set<std::uint32_t> accused_; // for their links
   json suspects_ = json::array(), notes_ = json::array();
 };
