@@ -14,6 +14,7 @@
 #include "cli/rank_logs.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
+#include "cluster/placement.hpp"
 #include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
@@ -133,7 +134,8 @@ void set_matrix(comm::plan& p, const comm_options& o, const std::vector<unsigned
   p.counts = {8 / sizeof(float), large / sizeof(float)};
   const double n = *std::ranges::max_element(ranks), pairs = n * (n - 1) / 2;
   constexpr double pass_seconds = 60, parts = 3; // a pair: latency, and bandwidth in both directions
-  p.pairs = {.repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
+  p.pairs = {
+      .repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
 }
 
 } // namespace

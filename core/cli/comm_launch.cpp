@@ -10,8 +10,8 @@
 #include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "cli/rank_logs.hpp"
 #include "campaign/prepare.hpp"
+#include "cli/rank_logs.hpp"
 #include "cluster/layout.hpp"
 #include "cluster/placement.hpp"
 #include "launch/cpus.hpp"
@@ -93,8 +93,8 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
     mine.addresses = addresses[places.host[r]];
     const cpu_supply cpus = launcher ? launcher->hosts()[places.host[r]].cpus : this_hosts_cpus();
     mine.pairs.threads = static_cast<unsigned>(cpus.cpus.size());
-    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r],
-                              places.slot[r]});
+    launched.ranks.push_back(
+        {fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r], places.slot[r]});
   }
   launch_hooks hooks;
   hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned sweeps = 2;         // over all hosts
+constexpr unsigned sweeps = 2;           // over all hosts
 constexpr std::uint32_t most_turns = 64; // hosts work in so many turns: more would take minutes
 
 // Returns the seconds for which quotas of this process's control groups have stopped it or its siblings; 0: unknown.

@@ -25,11 +25,11 @@ constexpr figure_rule rules[] = {{link_figure::latency, false, 1, 20e-6},
                                  {link_figure::bandwidth, true, 0.15, 0},
                                  {link_figure::loss, false, 0, 0.01}};
 
-void add_marks(std::vector<link_mark>& marks, const std::vector<const link*>& links, const figure_rule& rule,
+void add_marks(std::vector<link_mark>& marks, const std::vector<const rank_link*>& links, const figure_rule& rule,
                bool within) {
   std::map<std::uint32_t, double> best; // by rank
   std::vector<double> values;
-  for (const link* l : links) {
+  for (const rank_link* l : links) {
     const double value = figure_of(*l, rule.figure);
     if (std::isnan(value)) continue;
     values.push_back(value);
@@ -43,7 +43,7 @@ void add_marks(std::vector<link_mark>& marks, const std::vector<const link*>& li
   // Two values have no spread beside their difference.
   const double spread = bests.size() < 3 ? 0 : robust_spread(bests.size() < few_ranks ? bests : values);
   const double allowed = std::max(rule.share * usual + rule.least, deviations * spread);
-  for (const link* l : links) {
+  for (const rank_link* l : links) {
     const double value = figure_of(*l, rule.figure);
     const double worse = rule.higher_is_better ? usual - value : value - usual;
     if (worse > allowed) marks.push_back({rule.figure, l->from, l->to, within, value, usual});
@@ -63,19 +63,19 @@ const char* name_of(link_figure f) {
   return f == link_figure::latency ? "latency" : f == link_figure::bandwidth ? "bandwidth" : "loss";
 }
 
-double figure_of(const link& l, link_figure f) {
+double figure_of(const rank_link& l, link_figure f) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (f == link_figure::latency) return l.latency > 0 ? l.latency : none;
   if (f == link_figure::bandwidth) return l.bandwidth > 0 ? l.bandwidth : none;
   return l.segments > 0 ? l.retransmitted / l.segments : none;
 }
 
-std::vector<link_mark> marks_of(const std::vector<link>& links, const std::vector<std::uint32_t>& host_of) {
+std::vector<link_mark> marks_of(const std::vector<rank_link>& links, const std::vector<std::uint32_t>& host_of) {
   std::vector<link_mark> marks;
   for (const figure_rule& rule : rules)
     for (const bool within : {true, false}) {
-      std::vector<const link*> of_kind;
-      for (const link& l : links)
+      std::vector<const rank_link*> of_kind;
+      for (const rank_link& l : links)
         if ((host_of.at(l.from) == host_of.at(l.to)) == within) of_kind.push_back(&l);
       add_marks(marks, of_kind, rule, within);
     }
@@ -92,8 +92,8 @@ std::vector<round_of_pairs> pairs_of(std::vector<link_mark> marks, std::size_t m
   return rounds;
 }
 
-void merge(std::vector<link>& all, const link& l) {
-  const auto known = std::ranges::find_if(all, [&](const link& k) { return k.from == l.from && k.to == l.to; });
+void merge(std::vector<rank_link>& all, const rank_link& l) {
+  const auto known = std::ranges::find_if(all, [&](const rank_link& k) { return k.from == l.from && k.to == l.to; });
   if (known == all.end()) {
     all.push_back(l);
     return;

@@ -20,12 +20,12 @@ using nlohmann::json;
 constexpr link_figure figures[] = {link_figure::latency, link_figure::bandwidth, link_figure::loss};
 
 // Returns the member for one pass; null without links.
-json pass_of(const std::vector<link>& links, const plan& p) {
+json pass_of(const std::vector<rank_link>& links, const plan& p) {
   if (links.empty()) return nullptr;
   json pass;
   for (const link_figure f : figures) {
     json rows = json(p.ranks, json(p.ranks, nullptr));
-    for (const link& l : links)
+    for (const rank_link& l : links)
       if (const double value = figure_of(l, f); !std::isnan(value)) rows[l.from][l.to] = value;
     pass[name_of(f)] = std::move(rows);
   }
@@ -69,7 +69,8 @@ std::string table_of_figure(const json& matrix, const json& pass, const std::str
     table_row& row = t.rows.emplace_back();
     row.cells.push_back(label_of(ranks[from]));
     for (std::size_t to = 0; to < ranks.size(); ++to)
-      row.cells.push_back(cell_text(figure, pass.at(figure)[from][to]) + (is_marked(pass, figure, from, to) ? "*" : ""));
+      row.cells.push_back(cell_text(figure, pass.at(figure)[from][to]) +
+                          (is_marked(pass, figure, from, to) ? "*" : ""));
   }
   return draw(t, 0);
 }
@@ -82,10 +83,10 @@ bool has_values(const json& rows) {
 
 } // namespace
 
-std::vector<link> links_of(const std::vector<json>& results, const char* pass) {
-  std::vector<link> all;
+std::vector<rank_link> links_of(const std::vector<json>& results, const char* pass) {
+  std::vector<rank_link> all;
   for (const json& r : results)
-    for (const link& l : r.at(pass).get<std::vector<link>>()) all.push_back(l);
+    for (const rank_link& l : r.at(pass).get<std::vector<rank_link>>()) all.push_back(l);
   return all;
 }
 
@@ -102,11 +103,11 @@ json matrix_of(const plan& p, const std::vector<std::string>& hosts, const std::
   return m;
 }
 
-std::vector<double> sums_of_rounds(const std::vector<link>& at_once, std::uint32_t ranks) {
+std::vector<double> sums_of_rounds(const std::vector<rank_link>& at_once, std::uint32_t ranks) {
   std::vector<double> sums;
   for (const round_of_pairs& round : tournament(ranks)) {
     double sum = 0;
-    for (const link& l : at_once)
+    for (const rank_link& l : at_once)
       if (std::ranges::find(round, rank_pair{std::min(l.from, l.to), std::max(l.from, l.to)}) != round.end())
         sum += l.bandwidth / 2; // the directions of a pair take turns
     sums.push_back(sum);
@@ -123,10 +124,9 @@ std::string link_figure_text(const std::string& figure, double value) {
 std::string mark_text(const json& mark, const json& ranks) {
   const std::string figure = mark.at("figure");
   const auto end = [&](const char* which) { return label_of(ranks.at(mark.at(which).get<std::size_t>())); };
-  return fmt::format("{} to {}: {} {}, usual {} {}", end("from"), end("to"), figure,
-                     link_figure_text(figure, mark.at("value")),
-                     mark.at("within") == true ? "within a host" : "between hosts",
-                     link_figure_text(figure, mark.at("usual")));
+  return fmt::format(
+      "{} to {}: {} {}, usual {} {}", end("from"), end("to"), figure, link_figure_text(figure, mark.at("value")),
+      mark.at("within") == true ? "within a host" : "between hosts", link_figure_text(figure, mark.at("usual")));
 }
 
 std::string matrix_text(const json& matrix) {
@@ -165,12 +165,9 @@ std::string matrix_csv(const json& matrices) {
       for (std::size_t from = 0; from < ranks.size(); ++from)
         for (std::size_t to = 0; to < ranks.size(); ++to) {
           if (from == to) continue;
-          std::vector<std::string> cells = {m.at("transport"),
-                                            name,
-                                            std::to_string(from),
-                                            ranks[from].at("host"),
-                                            std::to_string(to),
-                                            ranks[to].at("host")};
+          std::vector<std::string> cells = {m.at("transport"),    name,
+                                            std::to_string(from), ranks[from].at("host"),
+                                            std::to_string(to),   ranks[to].at("host")};
           std::string marks;
           for (const link_figure f : figures) {
             const json& value = pass.at(name_of(f))[from][to];

@@ -21,14 +21,14 @@
 namespace regatta::comm {
 
 // Returns the links of one pass, "alone" or "at_once", of all ranks. `results` are those of measure_pairs().
-std::vector<link> links_of(const std::vector<nlohmann::json>& results, const char* pass);
+std::vector<rank_link> links_of(const std::vector<nlohmann::json>& results, const char* pass);
 
 // Returns a matrix of one run. `hosts` has the name of each rank's host.
 nlohmann::json matrix_of(const plan& p, const std::vector<std::string>& hosts,
                          const std::vector<nlohmann::json>& results);
 
 // Returns the bytes/s of each round of pairs at once: of all its links.
-std::vector<double> sums_of_rounds(const std::vector<link>& at_once, std::uint32_t ranks);
+std::vector<double> sums_of_rounds(const std::vector<rank_link>& at_once, std::uint32_t ranks);
 
 // Returns the matrix as tables with a row for each sender and a column for each receiver, and the marked links. Marked
 // cells end in "*".

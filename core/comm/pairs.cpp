@@ -19,7 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t least_messages = 3, most_messages = 1000;
+constexpr double least_messages = 3, most_at_once = 32; // between two looks at the time
+constexpr std::size_t most_messages = 1000;
 
 // The TCP segments that this host has sent since it started; both 0 if they cannot be read.
 struct segment_counters {
@@ -61,7 +62,7 @@ public:
   pair_measuring& operator=(const pair_measuring&) = delete;
 
   // Measures all pairs of these rounds. Merges this rank's links into `mine`.
-  void run(const std::vector<round_of_pairs>& rounds, const char* pass, std::vector<link>& mine) {
+  void run(const std::vector<round_of_pairs>& rounds, const char* pass, std::vector<rank_link>& mine) {
     for (std::size_t i = 0; i < rounds.size(); ++i) {
       const std::string name = fmt::format("{}: round {} of {}", pass, i + 1, rounds.size());
       control_.operation(name.c_str(), pace::rare);
@@ -76,8 +77,8 @@ public:
 private:
   // Both ranks of a pair call this. First the rank that leads times small messages, then large ones; then the other one
   // times its large ones, and takes the latency as the first one has measured it.
-  link measure(std::uint32_t peer, bool leads) {
-    link l{control_.rank(), peer};
+  rank_link measure(std::uint32_t peer, bool leads) {
+    rank_link l{control_.rank(), peer};
     strategy_.gradients()[0] = 0;
     const auto small = times(peer, false, leads);
     if (leads) l.latency = regatta::median(small).value_or(0) / 2;
@@ -100,25 +101,30 @@ private:
   }
 
   // Exchanges messages and answers for about the time of the plan. Returns the seconds of each exchange, without
-  // warm-up. The rank that leads counts them, and says in the message before the others how many there will be.
+  // warm-up. The rank that leads says how many come next, in a message before them: on a link that loses packets, a few
+  // messages may take seconds.
   std::vector<double> times(std::uint32_t peer, bool large, bool leads) {
     float& count = strategy_.gradients()[0];
     count = 0;
     once(peer, large, leads);
-    const std::int64_t begin = rg::steady_ns();
-    once(peer, large, leads);
-    const double first = 1e-9 * static_cast<double>(rg::steady_ns() - begin);
-    count = static_cast<float>(std::clamp(plan_.pairs.seconds / first, static_cast<double>(least_messages),
-                                          static_cast<double>(most_messages)));
-    once(peer, false, leads);
-    const auto messages = static_cast<std::uint64_t>(leads ? count : strategy_.weights()[0]);
     std::vector<double> seconds;
-    for (std::uint64_t i = 0; i < messages; ++i) {
-      const std::int64_t start = rg::steady_ns();
-      once(peer, large, leads);
-      seconds.push_back(1e-9 * static_cast<double>(rg::steady_ns() - start));
+    double sum = 0;
+    for (;;) {
+      if (leads) {
+        const double mean = seconds.empty() ? 0 : sum / static_cast<double>(seconds.size());
+        const double left = mean > 0 ? (plan_.pairs.seconds - sum) / mean : least_messages;
+        count = static_cast<float>(seconds.size() < most_messages && left >= 1 ? std::min(left, most_at_once) : 0);
+      }
+      once(peer, false, leads);
+      const auto messages = static_cast<std::uint64_t>(leads ? count : strategy_.weights()[0]);
+      if (messages == 0) return seconds;
+      for (std::uint64_t i = 0; i < messages; ++i) {
+        const std::int64_t start = rg::steady_ns();
+        once(peer, large, leads);
+        seconds.push_back(1e-9 * static_cast<double>(rg::steady_ns() - start));
+        sum += seconds.back();
+      }
     }
-    return seconds;
   }
 
   void once(std::uint32_t peer, bool large, bool leads) {
@@ -136,10 +142,10 @@ private:
 };
 
 // Returns the links of all ranks.
-std::vector<link> links_of_all(control_client& control, const std::vector<link>& mine) {
-  std::vector<link> all;
+std::vector<rank_link> links_of_all(control_client& control, const std::vector<rank_link>& mine) {
+  std::vector<rank_link> all;
   for (const blob& b : control.exchange("links", json::to_cbor(json(mine))))
-    for (const link& l : parse_cbor(b).get<std::vector<link>>()) all.push_back(l);
+    for (const rank_link& l : parse_cbor(b).get<std::vector<rank_link>>()) all.push_back(l);
   return all;
 }
 
@@ -165,7 +171,7 @@ json measure_pairs(control_client& control, const plan& p, std::optional<connect
   {
     pair_measuring m(control, p, c);
     control.barrier("ready");
-    std::vector<link> alone, at_once;
+    std::vector<rank_link> alone, at_once;
     if (p.pairs.at_once) m.run(rounds, "pairs at once", at_once);
     if (p.pairs.alone) m.run(one_by_one(rounds), "pairs alone", alone);
     // Suspicions are checked. Every rank decides alike, because all have the same numbers.

@@ -131,8 +131,7 @@ std::vector<arrivals> probe_paths(control_client& control, const std::string& ad
   const auto receive = [&](std::chrono::milliseconds time) {
     const auto until = std::chrono::steady_clock::now() + time;
     for (;;) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
       pollfd p{fd.get(), POLLIN, 0};
       if (left <= 0 || ::poll(&p, 1, static_cast<int>(left)) < 0) return;
       for (ssize_t n; (n = ::recv(fd.get(), buffer.data(), buffer.size(), 0)) >= 0;) {

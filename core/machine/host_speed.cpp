@@ -21,9 +21,9 @@ using steady = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
 constexpr seconds fma_window{0.25}, copy_window{0.1};
-constexpr std::size_t multiply_adds = 1000;              // rounds between two reads of the clock: some 10 us
+constexpr std::size_t multiply_adds = 1000;               // rounds between two reads of the clock: some 10 us
 constexpr std::size_t copied = 16 << 20, piece = 1 << 20; // bytes of a buffer, and between two reads of the clock
-constexpr unsigned most_copiers = 32;                    // more would need much memory
+constexpr unsigned most_copiers = 32;                     // more would need much memory
 
 struct sum {
   double units_per_second = 0, cpu_share = 0;
