@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A run on two hosts of which one has another monotonic clock: its offset is found, wait and communication are told
-# apart as on one clock, the slow rank is named with its host, and the trace has one clock. Over a slow network wait and
+# apart as on one clock, the straggler is named with its host, and the trace has one clock. Over a slow network wait and
 # communication are null, and the result says why.
 # REGATTA: the program; by default that of build/release.
 source "$(dirname "$0")/support.sh"
@@ -15,7 +15,7 @@ forwarder=${REGATTA_FORWARDER:-$root/build/release/tests/forwarder}
 export REGATTA_FORWARDER=$forwarder
 work=$(mktemp -d)
 start_hosts 2 --clock n1=5000 --forwarder n1
-trap 'rm -rf "$work"; finish' EXIT
+trap 'status=$?; rm -rf "$work"; (exit $status); finish' EXIT
 (umask 077 && openssl rand -hex 32 >"$work/secret")
 cat >"$work/slow.toml" <<'TOML'
 [model]
@@ -63,13 +63,13 @@ check "a run on two hosts with different clocks ends" run shifted
 check "the offset of each clock lies within its uncertainty" holds shifted "$known"
 check "wait and communication are told apart" holds shifted 'clocks["reason"] is None and "blocked" not in time'
 check "the fast worker waits for the slow one" holds shifted 'time["wait"] > 0'
-check "the slow rank is named with its host" \
+check "the straggler is named with its host" \
   holds shifted 'slow["ranks"][slow["held_back_by"]]["host"] == "n1" and slow["ranks"][1]["last"] > 0.6'
-check "the console shows the slowest rank" grep -q "The slowest rank holds the others back" "$work/shifted-0.out"
+check "the console shows it" grep -q "Stragglers: the slowest rank" "$work/shifted-0.out"
 check "each rank has its host" holds shifted '[h["host"] for h in e["hosts"]] == ["n0", "n1"]'
 "$regatta" trace "$work/shifted/traces/case-1-repeat-1.pftrace.gz" >"$work/trace.out"
 check "a trace is written" grep -q "2 ranks" "$work/trace.out"
-check "its critical path leads to the slow rank" grep -Eq " 1  (fc|forward|backward)" "$work/trace.out"
+check "its critical path leads to the straggler" grep -Eq " 1  (fc|forward|backward)" "$work/trace.out"
 cp "$work/shifted/result.json" "$work/before.json"
 check "a resumed campaign computes the figures from its records" run shifted --resume
 check "they are the same" python3 -c '
