@@ -67,7 +67,7 @@ struct connected_host {
     link.socket = unique_fd(::fcntl(mine.native_handle(), F_DUPFD_CLOEXEC, 3));
     link.secret = blob(32);
     link.slots = {0};
-    asio::co_spawn(io, agent.serve(std::make_shared<channel>(std::move(there))), asio::detached);
+    asio::co_spawn(io, agent.serve(std::make_shared<channel>(std::move(there))), [](const std::exception_ptr&) {});
     thread = std::thread([this] { io.run(); });
   }
   ~connected_host() {
