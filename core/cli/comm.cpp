@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "campaign/prepare.hpp"
+#include "cli/comm_launch.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/machine.hpp"
@@ -14,6 +15,7 @@
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
 #include "cluster/placement.hpp"
+#include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
@@ -113,21 +115,6 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
   return all;
 }
 
-// Returns the plugin files that the transport needs, including those of nested transports. Throws failure if it cannot
-// be created or connects no ranks.
-std::vector<std::string> files_of(const registry& plugins, const component_choice& choice) {
-  (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws if they do not fit
-  return run_in_child([&](const stage_function& stage) -> json {
-    const transport_summary t = summarise_transport(plugins.loading(), choice.id, choice.parameters, stage);
-    if (t.caps.flags & RG_CAP_NONE)
-      throw failure(
-          exit_code::usage,
-          fmt::format("transport {} has no connections between ranks, so there is nothing to measure: use shm or tcp",
-                      choice.id));
-    return t.files;
-  });
-}
-
 // Throws failure (usage) if the transport needs a launcher and there is none, or if the launcher started fewer ranks.
 // Makes the launcher's processes join the transport.
 void check_launch(const component& c, const std::vector<unsigned>& ranks, host_group* launcher) {
@@ -140,67 +127,15 @@ void check_launch(const component& c, const std::vector<unsigned>& ranks, host_g
   launcher->join(c.file.string(), c.id);
 }
 
-// Returns where the ranks run: on this host without a launcher, else rank r in its process r.
-placement placed(std::uint32_t ranks, const host_group* launcher) {
-  placement p{std::vector<std::uint32_t>(ranks), std::vector<std::uint32_t>(ranks)};
-  for (std::uint32_t r = 0; launcher && r < ranks; ++r)
-    for (std::uint32_t h = 0; h < launcher->hosts().size(); ++h)
-      if (std::ranges::binary_search(launcher->hosts()[h].slots, r)) {
-        p.host[r] = h;
-        p.slot[r] = r;
-      }
-  return p;
-}
-
-// Runs one plan and returns its entries for "results". Adds a warning if ranks share cores. Throws failure if the run
-// fails or the user interrupts it.
-// `own_processes`: the launcher's processes themselves are the ranks.
-json measure(const comm::plan& p, const comm_options& o, host_group* launcher, bool own_processes,
-             const std::vector<std::vector<std::string>>& addresses, std::vector<std::string>& warnings) {
-  comm::plan mine = p;
-  const placement places = placed(p.ranks, launcher);
-  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks_of; // by host
-  for (std::uint32_t r = 0; r < p.ranks; ++r) ranks_of[places.host[r]].push_back(r);
-  std::map<std::uint32_t, std::vector<int>> cpus_of;
-  for (const auto& [host, ranks] : ranks_of) {
-    const cpu_assignment cpus =
-        assign_cpus(launcher ? launcher->hosts()[host].cpus : this_hosts_cpus(), ranks.size(), 1, !o.no_pin);
-    for (std::size_t i = 0; i < ranks.size(); ++i) cpus_of[ranks[i]] = cpus.cpus[i];
-    if (!cpus.oversubscribed) continue;
-    mine.spin_ns = 0;
-    const std::string text = fmt::format("{} ranks on {} cores{}{}", ranks.size(), cpus.available,
-                                         ranks_of.size() > 1 ? " of host " + launcher->hosts()[host].name : "",
-                                         p.spin_ns ? ": they do not spin" : "");
-    if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
-  }
-  cluster_layout layout = cluster_layout::make(p.ranks, 0, false);
-  set_hosts(layout, places);
-  mine.host_of = layout.host_of;
-  launch_plan launched;
-  launched.address = addresses.front().front();
-  if (launcher) launched.hosts = launcher->links();
-  launched.lasting = own_processes;
-  set_timeout(launched, o.timeout);
-  launched.stall.setting = "--timeout";
-  for (std::uint32_t r = 0; r < p.ranks; ++r) {
-    mine.addresses = addresses[places.host[r]];
-    launched.ranks.push_back(
-        {fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r], places.slot[r]});
-  }
-  launch_hooks hooks;
-  hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,
-                                                                        const std::string& text) {
-    if (level <= shown)
-      print_error(fmt::format("{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), cleaned(text)));
-  };
-  const launch_result result = launch(launched, hooks);
-  if (result.interrupted) throw failure(exit_code::interrupted, "interrupted");
-  if (result.failure)
-    throw failure(static_cast<exit_code>(result.failure->code),
-                  fmt::format("{} between {} ranks: {}", p.transport, p.ranks, result.failure->message));
-  std::vector<std::vector<comm::measurement>> by_rank;
-  for (const json& r : result.results) by_rank.push_back(r.get<std::vector<comm::measurement>>());
-  return comm::entries_of(mine, by_rank);
+// Sets what to measure for --matrix: latency of 8 B, bandwidth of the largest size.
+void set_matrix(comm::plan& p, const comm_options& o, const std::vector<unsigned>& ranks) {
+  const std::uint64_t large = size_of_option("--max", o.most);
+  if (large < 8) throw failure(exit_code::usage, "--max with --matrix: expected 8 bytes or more");
+  p.counts = {8 / sizeof(float), large / sizeof(float)};
+  const double n = *std::ranges::max_element(ranks), pairs = n * (n - 1) / 2;
+  constexpr double pass_seconds = 60, parts = 3; // a pair: latency, and bandwidth in both directions
+  p.pairs = {
+      .repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
 }
 
 } // namespace
@@ -215,11 +150,24 @@ int comm_verb(const comm_options& o) {
   check_timeout(o.timeout);
   // Does not return in the launcher's own processes.
   const auto launcher = start_under_launcher(make_launcher_request_handlers(), o.allow_different_binaries);
+  const bool matrix = !o.matrix.empty(), one_per_host = o.matrix == "hosts";
+  std::vector<unsigned> numbers = o.ranks;
+  if (matrix && launcher)
+    numbers = {one_per_host ? static_cast<unsigned>(launcher->hosts().size()) : launcher->size()};
+  else if (one_per_host)
+    throw failure(exit_code::usage, "--matrix hosts: expected processes that a launcher started; one host has no links "
+                                    "to others: use --matrix ranks --ranks N");
+  if (matrix && numbers.front() < 2)
+    throw failure(exit_code::usage, "--matrix: expected two or more ranks, or hosts with --matrix hosts, got 1");
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
   comm::plan p;
-  p.operations = operations_of(o);
-  p.counts = counts_of(o);
+  if (matrix)
+    set_matrix(p, o, numbers);
+  else {
+    p.operations = operations_of(o);
+    p.counts = counts_of(o);
+  }
   p.seconds = o.seconds;
   p.spin_ns = static_cast<std::uint64_t>(*spin);
   std::vector<std::vector<std::string>> addresses; // by host
@@ -233,10 +181,10 @@ int comm_verb(const comm_options& o) {
   std::vector<std::pair<component_choice, std::vector<std::string>>> transports;
   for (const std::string& id : o.transports) {
     const component& c = plugins.find(kind::transport, id);
-    check_launch(c, o.ranks, launcher.get());
+    check_launch(c, numbers, launcher.get());
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
-    transports.push_back({{id, chosen}, files_of(plugins, {id, chosen})});
+    transports.push_back({{id, chosen}, files_of_transport(plugins, {id, chosen})});
     used.push_back({{"kind", "transport"},
                     {"id", id},
                     {"version", c.plugin_version},
@@ -248,18 +196,28 @@ int comm_verb(const comm_options& o) {
   if (auto w = build_warning()) warnings.push_back(*w);
   if (launcher) warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
   const json machine = machine_now(); // nothing else of this program runs yet
-  json results = json::array(), failures = json::array();
+  json results = json::array(), failures = json::array(), matrices = json::array();
   int code = static_cast<int>(exit_code::done);
   for (const auto& [choice, files] : transports)
-    for (const unsigned ranks : o.ranks) {
+    for (const unsigned ranks : numbers) {
       p.transport = choice.id;
       p.parameters = choice.parameters;
       p.files = files;
       p.ranks = ranks;
       try {
-        const bool own_processes = !plugins.find(kind::transport, choice.id).launcher.empty();
-        for (json& entry : measure(p, o, launcher.get(), own_processes, addresses, warnings))
-          results.push_back(std::move(entry));
+        const comm_launch_options how{.timeout = o.timeout,
+                                      .log = o.log,
+                                      .pin = !o.no_pin,
+                                      .own_processes = !plugins.find(kind::transport, choice.id).launcher.empty(),
+                                      .one_per_host = one_per_host};
+        const comm_outcome run = launch_comm(p, how, launcher.get(), addresses, warnings);
+        if (matrix) {
+          matrices.push_back(comm::matrix_of(run.plan, run.hosts, run.results));
+          continue;
+        }
+        std::vector<std::vector<comm::measurement>> by_rank;
+        for (const json& r : run.results) by_rank.push_back(r.get<std::vector<comm::measurement>>());
+        for (json& entry : comm::entries_of(run.plan, by_rank)) results.push_back(std::move(entry));
       } catch (const failure& e) {
         if (e.code() == exit_code::interrupted) throw;
         print_error(one_line(e.what()) + "\n");
@@ -271,8 +229,8 @@ int comm_verb(const comm_options& o) {
       o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}), used,
       warnings);
   context["machine"] = machine;
-  const json document = {
-      {"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
+  json document = {{"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
+  if (matrix) document["matrix"] = matrices;
   print_output(comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (!wrong) return code;

@@ -14,10 +14,13 @@ struct comm_options {
   // `timeout`: as measure.timeout. `log`: the level up to which messages of ranks are shown.
   std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "auto", timeout = "auto",
               log = "warning";
-  unsigned factor = 4;  // ratio of a size to the one before; at least 2
-  double seconds = 0.2; // to measure each size, about (comm::plan)
-  bool no_pin = false;  // ranks may run on any CPU
+  unsigned factor = 4;                   // ratio of a size to the one before; at least 2
+  double seconds = 0.2;                  // to measure each size, about (comm::plan)
+  bool no_pin = false;                   // ranks may run on any CPU
   bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
+  // "ranks" or "hosts": measure the links between all ranks, or between one rank of each host, instead of operations.
+  // With a launcher, all its processes are the ranks.
+  std::string matrix;
   std::vector<std::string> plugin_path;
   std::string command; // as typed
 };

@@ -15,6 +15,7 @@
 #include "cli/list.hpp"
 #include "cli/new.hpp"
 #include "cli/plugin_folders.hpp"
+#include "cli/preflight.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
 #include "cli/standard_output.hpp"
@@ -96,8 +97,8 @@ int dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
-             "4 results wrong; 5 a gate of compare or a claim of reproduce failed; 77 every case was skipped;\n"
-             "130 interrupted.");
+             "4 results wrong; 5 a gate of compare or a claim of reproduce failed, or preflight has suspects;\n"
+             "77 every case was skipped; 130 interrupted.");
 
   const CLI::IsMember log_levels({"error", "warning", "info", "debug"});
   run_options run;
@@ -208,7 +209,15 @@ int dispatch(int argc, char** argv) {
   const auto add_shown = [&](const char* name, auto& value, const char* type, const char* help) {
     return add_option(comm_app, name, value, type, help)->capture_default_str();
   };
-  add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
+  CLI::Option* const comm_transports =
+      add_shown("--transport", communication.transports, "ID,...", "ids, separated by commas")->delimiter(',');
+  add_option(
+      comm_app, "--matrix", communication.matrix, "[WHICH]",
+      "instead of operations: latency (8 B) and bandwidth (--max, or 1 MiB) of every link between ranks, each pair "
+      "alone, then disjoint pairs at once; hosts: between one rank of each host. Default transport: tcp")
+      ->expected(0, 1)
+      ->default_str("ranks")
+      ->check(CLI::IsMember({"ranks", "hosts"}));
   add_shown("--op", communication.ops, "OP,...",
             "allreduce, reducescatter, allgather, alltoall, broadcast, send, push_pull")
       ->delimiter(',');
@@ -218,7 +227,7 @@ int dispatch(int argc, char** argv) {
       ->delimiter(',');
   add_shown("--ranks", communication.ranks, "N,...", "processes")->delimiter(',')->check(CLI::Range(2, 1024));
   add_shown("--min", communication.least, "SIZE", "the smallest message");
-  add_shown("--max", communication.most, "SIZE", "the largest message");
+  CLI::Option* const comm_most = add_shown("--max", communication.most, "SIZE", "the largest message");
   comm_app->add_option("--factor", communication.factor, "factor from one size to the next")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
@@ -243,6 +252,22 @@ int dispatch(int argc, char** argv) {
   add_shown("--format", communication.format, "FORMAT", format_help);
   comm_app->footer(comm::formulas());
   add_plugin_path(comm_app, communication.plugin_path);
+
+  preflight_options flight;
+  CLI::App* preflight_app =
+      app.add_subcommand("preflight", "find slow or different hosts and links of a launch, before a long run");
+  preflight_app->add_option("--interface", flight.interface, "as cluster.interface: a name, a subnet, or auto")
+      ->capture_default_str();
+  add_option(preflight_app, "--timeout", flight.timeout, "TIME", "longest time without any progress, such as 20s")
+      ->capture_default_str();
+  add_option(preflight_app, "--log", flight.log, "LEVEL", "show log lines of ranks up to this level")
+      ->check(log_levels)
+      ->capture_default_str();
+  add_option(preflight_app, "--format", flight.format, "FORMAT", "format of standard output: console, markdown, json")
+      ->capture_default_str();
+  add_plugin_path(preflight_app, flight.plugin_path);
+  preflight_app->footer("Start it as `regatta run`, with at least one process on each host. Exit codes: 0 no suspects; "
+                        "5 there are some;\nothers are those of a run. docs/cluster.md says what is compared.");
 
   compare_options compared;
   CLI::App* compare_app = app.add_subcommand("compare", "compare stored results, with intervals and verdicts");
@@ -368,7 +393,13 @@ int dispatch(int argc, char** argv) {
   if (*join_app) return join_launch(join_address, ask_for_code(), make_launcher_request_handlers());
   if (*comm_app) {
     communication.command = command_line({argv, argv + argc});
+    if (!communication.matrix.empty() && comm_transports->empty()) communication.transports = {"tcp"};
+    if (!communication.matrix.empty() && comm_most->empty()) communication.most = "1MiB";
     return comm_verb(communication);
+  }
+  if (*preflight_app) {
+    flight.command = command_line({argv, argv + argc});
+    return preflight_verb(flight);
   }
   if (*check_app) {
     check.command = command_line({argv, argv + argc});

@@ -36,10 +36,11 @@ struct pattern {
     if (what.algorithm == "native") group = comm.split(members);
     if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
     comm.make_buckets(comm.whole().count * sizeof(float));
-    run = chosen();
+    if (what.op != "pair") run = chosen();
   }
 
   rg::task<> end_step(std::uint64_t step) {
+    if (what.op == "pair") return exchange(step >> 32);
     return (this->*run)(comm.gradients({0, static_cast<std::uint64_t>(what.counts.at(step >> 32))}));
   }
 
@@ -100,6 +101,20 @@ private:
     return rg::scatter_gather_broadcast(comm, members, comm.rank(), root, buffer, 0);
   }
   std::size_t place() const { return (comm.rank() + shifted.size() - 1) % shifted.size(); }
+
+  // One message from one rank of a pair to the other, and its answer of counts[0].
+  rg::task<> exchange(std::uint64_t code) {
+    const auto peer = static_cast<std::uint32_t>(code >> 2);
+    const auto message = static_cast<std::uint64_t>(what.counts.at(code >> 1 & 1));
+    const auto answer = static_cast<std::uint64_t>(what.counts.at(0));
+    if (code & 1) {
+      co_await comm.recv(peer, comm.weights({0, message}));
+      co_await comm.send(peer, comm.gradients({0, answer}));
+    } else {
+      co_await comm.send(peer, comm.gradients({0, message}));
+      co_await comm.recv(peer, comm.weights({0, answer}));
+    }
+  }
 
   // Sends the gradients of an even rank to the weights of the next rank, and from there back to its own weights.
   rg::task<> there_and_back(rg_buffer from) {

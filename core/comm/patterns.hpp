@@ -25,6 +25,13 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
   return (static_cast<std::uint64_t>(size) << 32) | (iteration & UINT32_MAX);
 }
 
+// For the operation "pair" (counts of two sizes), which `regatta comm --matrix` uses: `size` of step_of(), for a step in
+// which this rank and `peer` exchange one message. The rank that leads sends the gradients of counts[large], and receives
+// an answer of counts[0] in its weights; the other rank does the opposite. Other ranks do nothing meanwhile.
+inline std::size_t pair_code(std::uint32_t peer, bool large, bool leads) {
+  return static_cast<std::size_t>(peer) << 2 | (large ? 2U : 0U) | (leads ? 0U : 1U);
+}
+
 // Returns the algorithms of an operation: "native" is the transport's own collective, the others send messages. Empty:
 // the operation has only one algorithm.
 std::vector<std::string> algorithms_of(const std::string& op);

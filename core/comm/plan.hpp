@@ -18,6 +18,16 @@ struct operation {
   std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty if it has only one
 };
 
+// What to measure between pairs of ranks, instead of operations of all ranks (comm/pairs.hpp).
+struct pair_plan {
+  unsigned repeats = 0;  // 0: no pairs. Else pairs that are far off the others are measured so often in all
+  bool alone = false;    // each pair while the others wait
+  bool at_once = false;  // disjoint pairs at the same time
+  double seconds = 0.02; // for a pair's latency and for its bandwidth in each direction, about
+  bool hosts = false;    // one rank is on each host: measure its CPUs and its path MTU, too
+  unsigned threads = 1;  // with `hosts`: the CPUs of this rank's host
+};
+
 struct plan {
   std::string transport;                            // its id
   std::map<std::string, nlohmann::json> parameters; // of the transport
@@ -29,6 +39,7 @@ struct plan {
   std::vector<operation> operations; // native ones that the transport lacks are skipped
   std::vector<std::uint64_t> counts; // sizes of the messages, in fp32 elements; at least one
   double seconds = 0.2;              // to measure each size, about: with 5 to 5000 iterations
+  pair_plan pairs;                   // with counts of two sizes: for latency, for bandwidth
 };
 
 // Measurements of one rank, for one operation and size.
@@ -42,8 +53,9 @@ struct measurement {
 
 // Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(operation, op, algorithm)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, host_of, ranks, spin_ns, operations, counts,
-                                   seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(pair_plan, repeats, alone, at_once, seconds, hosts, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, host_of, ranks, spin_ns, operations,
+                                   counts, seconds, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measurement, what, bytes, ns, wrong, cpu_seconds)
 
 } // namespace regatta::comm

@@ -3,13 +3,13 @@
 
 #include "base/failure.hpp"
 #include "base/units.hpp"
-#include "cluster/layout.hpp"
+#include "comm/connection.hpp"
+#include "comm/pairs.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "measure/rank_record.hpp"
 #include "rank/rank.hpp"
 #include "rank/state_report.hpp"
-#include "runtime/connected_transport.hpp"
 #include "runtime/strategy_host.hpp"
 
 #include <algorithm>
@@ -24,97 +24,6 @@ namespace regatta::comm {
 namespace {
 
 constexpr std::uint64_t least_iterations = 5, most_iterations = 5000;
-
-cluster_layout layout_of(const plan& p) {
-  cluster_layout l = cluster_layout::make(p.ranks, 0, false);
-  l.host_of = p.host_of;
-  return l;
-}
-
-// The transport, connected to all other ranks, and what describes this rank to the coordinator.
-class connection {
-public:
-  connection(control_client& control, const plan& p)
-      : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
-        layout_(layout_of(p)),
-        transport_(
-            plugins_, {p.transport, p.parameters},
-            [this](int level, const std::string& text) { control_.log(level, text); },
-            [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); },
-            [this](const blob& mine, std::span<const std::uint32_t> members) {
-              return control_.exchange("transport", mine, members);
-            }),
-        report_(control, transport_) {
-    control.on_death([this](std::uint32_t) { transport_.wake(); });
-    control.on_describe([this] { return report_.describe(); });
-  }
-  ~connection() {
-    control_.on_describe({});
-    control_.on_death({});
-  }
-  connection(const connection&) = delete;
-  connection& operator=(const connection&) = delete;
-
-  // Not part of the constructor: after a failure the transport must outlive its report.
-  void connect(const plan& p) {
-    std::vector<std::uint32_t> peers;
-    for (std::uint32_t r = 0; r < p.ranks; ++r)
-      if (r != control_.rank()) peers.push_back(r);
-    transport_.create();
-    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.addresses);
-  }
-  void close() { transport_.close(); }
-
-  bool can(const operation& o) {
-    if (o.algorithm != "native") return true;
-    const void* c = transport_.extension(RG_EXT_COLLECTIVES);
-    return c &&
-           has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), transport_.instance().self, o.op);
-  }
-
-  strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
-    auto t = rg::make_versioned<rg_tensor>();
-    t.kind = RG_TENSOR_DENSE;
-    t.type = RG_F32;
-    t.name = "message";
-    t.ndim = 1;
-    elements_ = static_cast<std::int64_t>(elements);
-    t.shape = &elements_;
-    strategy_host_setup x{};
-    x.strategy = &pattern_strategy();
-    x.values = values;
-    x.strategy_id = "comm";
-    x.transport = transport_.instance();
-    x.cluster = layout_.view(control_.rank());
-    x.lanes = 1;
-    x.tensors = {t};
-    x.optimizer.plugin = "sgd";
-    return x;
-  }
-
-  state_report& report() { return report_; }
-
-private:
-  control_client& control_;
-  registry plugins_;
-  cluster_layout layout_; // the transport points into it
-  connected_transport transport_;
-  std::int64_t elements_ = 0; // the shape of the one tensor
-  state_report report_;
-};
-
-// The values of the pattern's parameters, and the memory to which they point.
-struct pattern_values {
-  pattern_values(const operation& o, const std::vector<std::uint64_t>& c) : what(o), counts(c.begin(), c.end()) {
-    values[0].s = what.op.c_str();
-    values[1].s = what.algorithm.c_str();
-    values[2].ints = counts.data();
-    values[2].count = counts.size();
-  }
-  operation what;
-  std::vector<std::int64_t> counts;
-  rg_value values[3] = {};
-};
 
 // Returns for example "allreduce (ring)".
 std::string in_words(const operation& o) {
@@ -238,8 +147,11 @@ bool is_job(const control_client& control) {
 
 int run_rank(control_client& control) {
   std::optional<connection> open; // outlives the report: destroying a transport may end the process
-  return report_to_coordinator(
-      control, [&] { return nlohmann::json(measure(control, control.job().at("comm").get<plan>(), open)); });
+  return report_to_coordinator(control, [&]() -> nlohmann::json {
+    const plan p = control.job().at("comm").get<plan>();
+    if (p.pairs.repeats) return measure_pairs(control, p, open);
+    return measure(control, p, open);
+  });
 }
 
 } // namespace regatta::comm

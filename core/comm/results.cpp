@@ -4,6 +4,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
 #include "measure/statistics.hpp"
 #include "report/latex.hpp"
@@ -97,7 +98,7 @@ std::string csv_of(const json& results) {
   return out;
 }
 
-std::string heading_of(const json& context) {
+std::string heading_of(const json& context, bool with_formulas) {
   std::string text;
   for (const json& host : context.at("hosts"))
     text += fmt::format("{}, {} cores   regatta {} ({})\n", host.value("cpu", json("unknown CPU")).dump(),
@@ -105,7 +106,22 @@ std::string heading_of(const json& context) {
                         context.value("build", "?"));
   text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
   for (const json& w : context.at("warnings")) text += "warning: " + w.get<std::string>() + "\n";
-  return text + formulas() + "\n";
+  return with_formulas ? text + formulas() + "\n" : text;
+}
+
+std::string failures_of(const json& document) {
+  std::string failures;
+  for (const json& failed : document.at("failures"))
+    failures += fmt::format("failed: {}\n", one_line(failed.at("error").get<std::string>()));
+  return failures;
+}
+
+std::string render_matrices(const json& document, const json& matrices, format f) {
+  if (f == format::csv) return matrix_csv(matrices);
+  std::string text;
+  for (const json& m : matrices) text += (text.empty() ? "" : "\n") + matrix_text(m);
+  if (f == format::markdown) return "```\n" + text + "```\n";
+  return heading_of(document.at("context"), false) + "\n" + text + failures_of(document);
 }
 
 } // namespace
@@ -131,15 +147,13 @@ json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_r
 std::string render_comm(const json& document, format f, std::size_t width) {
   const json& results = document.at("results");
   if (f == format::json) return document_text(document);
+  if (const auto m = document.find("matrix"); m != document.end()) return render_matrices(document, *m, f);
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);
   if (f == format::latex) return draw_latex(table, "", table.rows.size(), {});
-  std::string failures;
-  for (const json& failed : document.at("failures"))
-    failures += fmt::format("failed: {}\n", one_line(failed.at("error").get<std::string>()));
   fit(table, width);
-  return heading_of(document.at("context")) + draw(table, width) + failures;
+  return heading_of(document.at("context"), true) + draw(table, width) + failures_of(document);
 }
 
 } // namespace regatta::comm

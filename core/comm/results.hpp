@@ -6,7 +6,8 @@
 //     "results": [ { transport, op, algorithm (null: there is only one), ranks, wait ("blocking" | "spinning"), bytes,
 //                    iterations, seconds: { median, p99, min }, algorithm_bandwidth, bus_bandwidth, wrong,
 //                    cpu_seconds } ],
-//     "failures": [ { transport, ranks, error } ] }
+//     "failures": [ { transport, ranks, error } ],
+//     "matrix": with --matrix, instead of results: [ one for each transport and number of ranks: comm/matrix.hpp ] }
 // Times of an iteration are those of its slowest rank; for `send`, they are of one message, half an iteration.
 // cpu_seconds is for one iteration (`send`: one message), all ranks together. Bandwidths are in bytes per second.
 #pragma once
@@ -25,7 +26,7 @@ namespace regatta::comm {
 // operations and sizes in the same order.
 nlohmann::json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_rank);
 
-// Returns the document as text in this format, ended by a newline. csv and markdown have the results only; console also
+// Returns the document as text in this format, ended by a newline. csv and markdown have the results or the matrix only; console also
 // has the machine, warnings, formulas and failures. `width` is that of the terminal, for console; 0: unlimited.
 std::string render_comm(const nlohmann::json& document, format f, std::size_t width);
 

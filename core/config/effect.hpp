@@ -12,7 +12,7 @@ namespace regatta {
 
 // [any] Returns false for a key of the schema that is ignored in this case because of another key's value; else true,
 // also for unknown keys and for parameters of plugins. Does not know whether the strategy has servers;
-// cli/preflight.hpp checks the keys about servers.
+// cli/experiment_checks.hpp checks the keys about servers.
 bool has_effect(std::string_view key, const case_config& c);
 
 // [any] Returns the key whose value in this case makes `key` ignored: "optimizer.plugin" for "optimizer.momentum" under

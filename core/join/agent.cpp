@@ -129,7 +129,7 @@ private:
       const auto now = std::chrono::steady_clock::now();
       host_.tick(now, now - last > lateness ? now - last - tick : 0ns);
       last = now;
-      send_signs(ranks_);
+      if (!finished_) send_signs(ranks_);
     }
   }
 
@@ -166,7 +166,10 @@ private:
     tell_with_sign(rank, {{"t", "ended"}, {"rank", rank}, {"how", how}, {"well", well}});
     running_.erase(rank);
   }
-  void finished() override { wire_->send({{"t", "done"}}); }
+  void finished() override {
+    finished_ = true;
+    wire_->send({{"t", "done"}});
+  }
   void log(std::uint32_t rank, int level, const std::string& text) override {
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
   }
@@ -177,6 +180,7 @@ private:
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
   bool gone_ = false;
+  bool finished_ = false; // from now on only answers go to the coordinator, which may end the run at any time
 };
 
 class agent {

@@ -206,6 +206,7 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     names.push_back(link.name);
     who.push_back(h->hello.at("who"));
   }
+  programs_ = who;
   // The first host's agent may have reached the campaign by the loopback interface; the others used its real address.
   if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
   if (const std::string table = differences_of_hosts(names, who); !table.empty()) {
@@ -322,17 +323,25 @@ void launched_hosts::check_reachability(const std::vector<std::vector<std::strin
                       wrong);
 }
 
+std::vector<json> launched_hosts::file_sums(const std::vector<std::string>& paths,
+                                            const std::vector<std::string>& read) {
+  std::vector<json> sums;
+  for (json& answer : ask_all(std::vector<json>(links_.size(), {{"t", "files"}, {"paths", paths}, {"read", read}})))
+    sums.push_back(std::move(answer.at("sums")));
+  return sums;
+}
+
 void launched_hosts::require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) {
   std::vector<std::string> unknown;
   for (const std::string& path : paths)
     if (checked_.insert(path).second) unknown.push_back(path);
   if (unknown.empty()) return;
-  const auto answers = ask_all(std::vector<json>(links_.size(), {{"t", "files"}, {"paths", unknown}, {"read", read}}));
+  const auto sums = file_sums(unknown, read);
   std::string missing, different;
   for (const std::string& path : unknown) {
-    const json& first = answers.front().at("sums").at(path);
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const json& mine = answers[i].at("sums").at(path);
+    const json& first = sums.front().at(path);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const json& mine = sums[i].at(path);
       if (mine.is_null())
         missing += fmt::format("\n  {} is missing on host {}", path, links_[i].name);
       else if (!first.is_null() && mine != first)

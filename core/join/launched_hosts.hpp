@@ -45,6 +45,11 @@ public:
 
   // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
+  // The programs of hosts(): name and value of each property that should be equal on all (join/identity.hpp).
+  const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }
+  // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null if
+  // it is missing.
+  std::vector<nlohmann::json> file_sums(const std::vector<std::string>& paths, const std::vector<std::string>& read);
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:
@@ -56,7 +61,7 @@ private:
 
   std::string launcher_;
   std::vector<host_link> links_;
-  std::vector<nlohmann::json> descriptions_;
+  std::vector<nlohmann::json> descriptions_, programs_;
   std::vector<std::string> warnings_;
   std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
   std::map<std::string, std::vector<std::vector<std::string>>> addresses_;

@@ -88,10 +88,11 @@ void remote_host::start() {
 
 void remote_host::compare_clocks() {
   pings_left_ = burst;
-  ping();
+  if (!asked_) ping();
 }
 
 void remote_host::ping() {
+  asked_ = true;
   wire_->send({{"t", "ping"}, {"at", rg::steady_ns()}});
 }
 
@@ -130,7 +131,7 @@ void remote_host::tick(clock::time_point now, clock::duration late) {
   heard_ = std::max(heard_ + late, wire_->heard());
   if (!plan_.limits.debugged && now - heard_ > plan_.limits.silence) {
     lose(fmt::format("no sign of life for {:.1f} s", std::chrono::duration<double>(now - heard_).count()));
-  } else if (now - pinged_ > ping_pause && pings_left_ == 0) {
+  } else if (now - pinged_ > ping_pause && !asked_) {
     pinged_ = now;
     ping();
   }
@@ -165,6 +166,7 @@ bool remote_host::handle(message&& f) {
   }
   if (type == "pong") {
     link_.clock.add(f.header.at("at"), rg::steady_ns(), f.header.at("clock"));
+    asked_ = false;
     if (pings_left_ > 0 && --pings_left_ > 0 && !(ranks_ended_ && clock::now() - ended_at_ > final_comparison)) {
       ping();
     } else if (ranks_ended_) {

@@ -13,7 +13,7 @@
 //                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
 //                   pong    "clock": the time there, rg::steady_ns(). The clocks are compared often at the begin and at
 //                           the end of a run, when few processes use the CPUs, and every 500 ms in between
-//                   done    all ranks have ended: the last frame of the run to the coordinator
+//                   done    all ranks have ended: only pongs follow
 #pragma once
 
 #include <functional>
@@ -73,7 +73,7 @@ private:
   void lose(const std::string& why);
   // Begins to compare the clocks `burst` times, one exchange after the other.
   void compare_clocks();
-  void ping();
+  void ping(); // requires that none is without an answer
   // Ends the run there: all of its ranks have ended.
   void finish();
 
@@ -88,6 +88,7 @@ private:
   bool ranks_ended_ = false;    // "done" has come
   bool done_ = false;           // finish() or lose() was called
   int pings_left_ = 0;          // of compare_clocks()
+  bool asked_ = false;          // a ping has no answer yet. One at a time, so that no answer comes after finish()
   clock::time_point heard_{}, pinged_{}, ended_at_{};
 };
 

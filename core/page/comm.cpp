@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "page/chart/heat_map.hpp"
 #include "page/chart/line_chart.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"
@@ -119,11 +120,8 @@ page_table table_of(const json& results) {
   return table;
 }
 
-} // namespace
-
-void write_comm(writer& w, const json& document) {
-  const json& results = document.at("results");
-  w.heading("Time and bandwidth by size", "comm");
+// Hosts, warnings and failed runs.
+void write_comm_hosts(writer& w, const json& document) {
   for (const json& host : document.at("context").value("hosts", json::array()))
     w.paragraph(fmt::format("{}, {} cores", plain_text(host.value("cpu", json("unknown CPU"))),
                             plain_text(host.value("cores", json()))));
@@ -131,6 +129,83 @@ void write_comm(writer& w, const json& document) {
     w.paragraph("warning: " + plain_text(warning));
   for (const json& failed : document.value("failures", json::array()))
     w.paragraph("failed: " + plain_text(failed.value("error", json())));
+}
+
+// A heat map of one figure of the links between ranks: rows send, columns receive. Marked cells end in "*".
+std::optional<figure> links_chart(const json& matrix, const std::string& pass, const std::string& what,
+                                  std::size_t number) {
+  const json& links = matrix.at(pass);
+  heat_map map{fmt::format("links-{}-{}-{}", number, pass, what),
+               fmt::format("{} between ranks over {}, {}", what == "latency" ? "Latency, us" : "Bandwidth, MB/s",
+                           plain_text(matrix.at("transport")),
+                           pass == "alone" ? "each pair alone" : "disjoint pairs at once"),
+               "from",
+               "to",
+               {},
+               {},
+               {}};
+  for (const json& r : matrix.at("ranks"))
+    map.rows.push_back(fmt::format("{}@{}", plain_text(r.at("rank")), plain_text(r.at("host"))));
+  map.columns = map.rows;
+  for (std::size_t from = 0; from < map.rows.size(); ++from) {
+    auto& row = map.cells.emplace_back(map.rows.size());
+    for (std::size_t to = 0; to < map.rows.size(); ++to) {
+      const json& value = links.at(what)[from][to];
+      if (!value.is_number()) continue;
+      const bool marked = std::ranges::any_of(links.at("marks"), [&](const json& m) {
+        return m.at("figure") == what && m.at("from") == from && m.at("to") == to;
+      });
+      const double v = value.get<double>();
+      row[to] = heat_cell{v, fmt::format("{:.3g}{}", v * (what == "latency" ? 1e6 : 1e-6), marked ? "*" : ""),
+                          fmt::format("{} to {}: {}", map.rows[from], map.rows[to],
+                                      what == "latency" ? human_seconds(v) : rate_text(v)),
+                          ""};
+    }
+  }
+  return draw(map);
+}
+
+// Returns for example "0@n0 to 3@n3: bandwidth 11.9 MB/s, usual 23.9 MB/s".
+std::string link_mark_text(const json& mark, const json& ranks) {
+  const auto end = [&](const char* which) {
+    const json& r = ranks.at(mark.at(which).get<std::size_t>());
+    return fmt::format("{}@{}", plain_text(r.at("rank")), plain_text(r.at("host")));
+  };
+  const std::string what = plain_text(mark.at("figure"));
+  const auto text = [&](const char* which) {
+    const double v = mark.at(which);
+    return what == "latency" ? human_seconds(v) : what == "loss" ? fmt::format("{:.2g} %", v * 100) : rate_text(v);
+  };
+  return fmt::format("{} to {}: {} {}, usual {}", end("from"), end("to"), what, text("value"), text("usual"));
+}
+
+void write_links(writer& w, const json& matrices) {
+  w.heading("Links between ranks", "links");
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const json& matrix = matrices[i];
+    for (const char* pass : {"alone", "at_once"}) {
+      if (!matrix.at(pass).is_object()) continue;
+      std::vector<std::optional<figure>> drawn;
+      for (const char* what : {"bandwidth", "latency"}) drawn.push_back(links_chart(matrix, pass, what, i));
+      w.figures(std::move(drawn), "");
+      for (const json& mark : matrix.at(pass).at("marks"))
+        w.paragraph("* far off: " + link_mark_text(mark, matrix.at("ranks")));
+    }
+  }
+  w.note("Rows send, columns receive. Links marked with * are far off those of their kind, within or between hosts.");
+}
+
+} // namespace
+
+void write_comm(writer& w, const json& document) {
+  const json& results = document.at("results");
+  const json matrices = document.value("matrix", json::array());
+  if (!matrices.empty()) {
+    write_links(w, matrices);
+    if (results.empty()) return write_comm_hosts(w, document);
+  }
+  w.heading("Time and bandwidth by size", "comm");
+  write_comm_hosts(w, document);
   const json& context = document.at("context");
   const axis time{"time", measure::seconds, true, false, {}},
       bandwidth{"bus bandwidth", measure::bytes_per_second, true, false, {}};

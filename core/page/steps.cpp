@@ -153,7 +153,8 @@ std::string straggler_of(const std::vector<std::vector<double>>& ranks) {
 void write_stragglers(writer& w, const result_view& r) {
   const text_table slow = table_of_stragglers(r.document());
   if (slow.rows.empty()) return;
-  w.paragraph("The slowest rank holds the others back. Of each rank: the host, the median of the computing time of a "
+  w.paragraph("Stragglers: the slowest rank holds the others back. Of each rank: the host, the median of the computing "
+              "time of a "
               "step, and in which share of the steps it was the last one that ended its backward pass.");
   page_table table;
   table.keys = slow.keys;

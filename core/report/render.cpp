@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_lost_parts = 3;
-constexpr const char* stragglers_title = "The slowest rank holds the others back: computing time of a step, and how "
-                                         "often it was the last one:";
+constexpr const char* stragglers_title = "Stragglers: the slowest rank holds the others back. Computing time of a "
+                                         "step, and how often a rank was the last one:";
 
 // A notice names the place of a key first: "x.toml:14:1: notice: optimizer.momentum has no effect ...".
 std::string labelled(const std::string& warning) {

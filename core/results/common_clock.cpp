@@ -47,7 +47,7 @@ common_clock::common_clock(const std::vector<timed_host>& hosts, const std::vect
   uncertainty_ = 1e-9 * (uncertainties[0] + uncertainties[1]);
   // Without exact figures, so that equal warnings of many cases are joined into one line.
   if (*uncertainty_ > largest_clock_share * step_seconds)
-    reason_ = fmt::format("the clocks of the hosts are known to less than {:.0f} % of the median step",
+    reason_ = fmt::format("the uncertainty of the hosts' clocks is above {:.0f} % of the median step",
                           100 * largest_clock_share);
 }
 

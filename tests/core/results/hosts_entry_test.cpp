@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/failure.hpp"
 #include "report/stragglers_table.hpp"
+#include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
 #include "results/hosts_entry.hpp"
 
@@ -104,6 +106,48 @@ TEST_CASE("an entry has the clocks of its worst repeat, and warns if they are no
                                {{"host", "n1"}, {"numa_node", 1}}});
   CHECK(entry["warnings"].dump().find("wait and exposed_communication are not told apart: why") != std::string::npos);
   CHECK(entry_of(good)["warnings"].dump().find("told apart") == std::string::npos);
+}
+
+TEST_CASE("the clocks of a run's record give the same figures when the campaign is read again") {
+  constexpr std::int64_t ms = 1'000'000, ahead = 5'000'000 * ms;
+  experiment e;
+  e.cases = {{}};
+  e.cases[0].cluster.workers = 2;
+  finished_run run;
+  run.role = "case";
+  run.round = 1;
+  run.plugins = json::object();
+  run.ranks = json::array();
+  for (const int w : {0, 1}) {
+    rank_record r;
+    r.rank = r.worker = w;
+    r.host = w ? "n1" : "n0";
+    r.numa_node = w;
+    step_time t;
+    t.begin = r.region_begin = w * ahead;
+    t.backward = (w ? 14 : 10) * ms;
+    t.compute_end = t.begin + t.backward;
+    t.end = r.region_end = t.begin + 17 * ms;
+    t.blocked = t.end - t.compute_end;
+    r.steps = {t};
+    r.samples = 10;
+    run.ranks.push_back(to_json(r));
+  }
+  run.hosts = {{"n0", {{{0, {0, 1000}}}}}, {"n1", {{{ahead, {ahead, 1000}}}}}};
+  const json record = json::parse(run_record(e, 1, run).dump());
+  campaign_records records(e);
+  records.add(record);
+  const run_figures& f = records.of_case(0).repeats.at(0).figures.run;
+  CHECK(f.clocks.reason.empty());
+  CHECK(f.time.wait == Approx(0.002));
+  CHECK(f.time.exposed_communication == Approx(0.003));
+  CHECK(f.paces[1].last == 1.0);
+  CHECK(f.places[1].numa_node == 1);
+  json damaged = record;
+  damaged["hosts"][1]["clock"][0] = "x";
+  CHECK_THROWS_AS(campaign_records(e).add(damaged), failure);
+  damaged.erase("hosts");
+  CHECK_THROWS_AS(campaign_records(e).add(damaged), failure);
 }
 
 TEST_CASE("the table of stragglers has the slowest ranks and the fastest one of cases that are held back") {

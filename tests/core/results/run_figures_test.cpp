@@ -149,7 +149,7 @@ TEST_CASE("wait and communication are not told apart if the clocks of the hosts 
   CHECK(figures_of({a, b}, false, {host("here", 0, 0.8), host("there", 1000, 0.8)}).clocks.reason.empty());
   const run_figures bad = figures_of({a, b}, false, {host("here", 0, 0.9), host("there", 1000, 0.9)});
   check_blocked(bad);
-  CHECK(bad.clocks.reason == "the clocks of the hosts are known to less than 10 % of the median step");
+  CHECK(bad.clocks.reason == "the uncertainty of the hosts' clocks is above 10 % of the median step");
   const run_figures unknown = figures_of({a, b}, false, {host("here", 0, 0)});
   check_blocked(unknown);
   CHECK(unknown.clocks.reason == "the clock of host there is unknown");

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <regatta/ext/collectives.h>
+#include <regatta/plugin.hpp>
+
+#include "cluster/layout.hpp"
+#include "comm/patterns.hpp"
+#include "comm/plan.hpp"
+#include "control/client.hpp"
+#include "rank/state_report.hpp"
+#include "runtime/connected_transport.hpp"
+#include "runtime/strategy_host.hpp"
+
+namespace regatta::comm {
+
+// [main] The transport, connected to all other ranks, and what describes this rank to the coordinator.
+class connection {
+public:
+  connection(control_client& control, const plan& p)
+      : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
+        layout_(cluster_layout::make(p.ranks, 0, false)),
+        transport_(
+            plugins_, {p.transport, p.parameters},
+            [this](int level, const std::string& text) { control_.log(level, text); },
+            [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); },
+            [this](const blob& mine, std::span<const std::uint32_t> members) {
+              return control_.exchange("transport", mine, members);
+            }),
+        report_(control, transport_) {
+    layout_.host_of = p.host_of;
+    control.on_death([this](std::uint32_t) { transport_.wake(); });
+    control.on_describe([this] { return report_.describe(); });
+  }
+  ~connection() {
+    control_.on_describe({});
+    control_.on_death({});
+  }
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  // Not part of the constructor: after a failure the transport must outlive its report.
+  void connect(const plan& p) {
+    std::vector<std::uint32_t> peers;
+    for (std::uint32_t r = 0; r < p.ranks; ++r)
+      if (r != control_.rank()) peers.push_back(r);
+    transport_.create();
+    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.addresses);
+  }
+  void close() { transport_.close(); }
+
+  bool can(const operation& o) {
+    if (o.algorithm != "native") return true;
+    const void* c = transport_.extension(RG_EXT_COLLECTIVES);
+    return c &&
+           has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), transport_.instance().self, o.op);
+  }
+
+  strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
+    auto t = rg::make_versioned<rg_tensor>();
+    t.kind = RG_TENSOR_DENSE;
+    t.type = RG_F32;
+    t.name = "message";
+    t.ndim = 1;
+    elements_ = static_cast<std::int64_t>(elements);
+    t.shape = &elements_;
+    strategy_host_setup x{};
+    x.strategy = &pattern_strategy();
+    x.values = values;
+    x.strategy_id = "comm";
+    x.transport = transport_.instance();
+    x.cluster = layout_.view(control_.rank());
+    x.lanes = 1;
+    x.tensors = {t};
+    x.optimizer.plugin = "sgd";
+    return x;
+  }
+
+  state_report& report() { return report_; }
+
+private:
+  control_client& control_;
+  registry plugins_;
+  cluster_layout layout_; // the transport points into it
+  connected_transport transport_;
+  std::int64_t elements_ = 0; // the shape of the one tensor
+  state_report report_;
+};
+
+// The values of the pattern's parameters, and the memory to which they point.
+struct pattern_values {
+  pattern_values(const operation& o, const std::vector<std::uint64_t>& c) : what(o), counts(c.begin(), c.end()) {
+    values[0].s = what.op.c_str();
+    values[1].s = what.algorithm.c_str();
+    values[2].ints = counts.data();
+    values[2].count = counts.size();
+  }
+  operation what;
+  std::vector<std::int64_t> counts;
+  rg_value values[3] = {};
+};
+
+} // namespace regatta::comm

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host_checks.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "comm/outliers.hpp"
+#include "comm/path_mtu.hpp"
+#include "launch/cgroup.hpp"
+#include "machine/host_speed.hpp"
+
+namespace regatta::comm {
+namespace {
+
+using nlohmann::json;
+
+constexpr unsigned sweeps = 2;           // over all hosts
+constexpr std::uint32_t most_turns = 64; // hosts work in so many turns: more would take minutes
+
+// Returns the seconds for which quotas of this process's control groups have stopped it or its siblings; 0: unknown.
+double throttled_seconds() {
+  double most = 0;
+  for (const control_group& g : control_groups("cpu")) {
+    std::ifstream file(g.folder / "cpu.stat");
+    std::string name;
+    for (double value = 0; file >> name >> value;) {
+      if (name == "throttled_usec") most = std::max(most, 1e-6 * value); // v2
+      if (name == "throttled_time") most = std::max(most, 1e-9 * value); // v1
+    }
+  }
+  return most;
+}
+
+std::vector<host_speed> speeds_of_all(control_client& control, const host_speed& mine) {
+  std::vector<host_speed> all;
+  for (const blob& b : control.exchange("speeds", json::to_cbor(json(mine)))) all.push_back(parse_cbor(b));
+  return all;
+}
+
+// Returns which hosts are to be measured again.
+std::vector<bool> slow_hosts(const std::vector<host_speed>& all) {
+  std::vector<double> fma, copy;
+  for (const host_speed& s : all) {
+    fma.push_back(s.fma);
+    copy.push_back(s.copy);
+  }
+  std::vector<bool> slow(all.size());
+  for (const auto& values : {fma, copy}) {
+    const outlier_rule rule(values);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (rule.is_low(values[i])) slow[i] = true;
+  }
+  return slow;
+}
+
+host_speed best_speed(control_client& control, const plan& p) {
+  host_speed best;
+  std::vector<bool> chosen(p.ranks, true);
+  const std::uint32_t at_once = (p.ranks + most_turns - 1) / most_turns;
+  for (unsigned sweep = 0; sweep < sweeps + p.pairs.repeats; ++sweep) {
+    if (sweep >= sweeps) {
+      chosen = slow_hosts(speeds_of_all(control, best));
+      if (std::ranges::none_of(chosen, [](bool c) { return c; })) break;
+    }
+    for (std::uint32_t first = 0; first < p.ranks; first += at_once) {
+      const std::uint32_t end = std::min(first + at_once, p.ranks);
+      if (std::none_of(chosen.begin() + first, chosen.begin() + end, [](bool c) { return c; })) continue;
+      const std::string name = fmt::format("CPUs of host {} of {}", first + 1, p.ranks);
+      control.operation(name.c_str(), pace::rare);
+      if (control.rank() >= first && control.rank() < end && chosen[control.rank()]) {
+        const host_speed now = measure_host_speed(std::max(p.pairs.threads, 1U));
+        if (now.fma > best.fma) best.cpu_share = now.cpu_share;
+        best.fma = std::max(best.fma, now.fma);
+        best.copy = std::max(best.copy, now.copy);
+      }
+      control.barrier("CPUs");
+    }
+  }
+  return best;
+}
+
+} // namespace
+
+json check_host(control_client& control, const plan& p) {
+  const double throttled = throttled_seconds();
+  json host = best_speed(control, p);
+  host["throttled"] = throttled_seconds() - throttled;
+  const address_interface i = interface_of(p.addresses.front());
+  host["interface"] = text_or_null(i.name);
+  host["subnet"] = text_or_null(i.subnet);
+  host["mtu"] = i.mtu ? json(i.mtu) : json(nullptr);
+  host["from"] = json::array();
+  if (p.ranks < 2) return host;
+  control.operation("probing the paths between hosts", pace::rare);
+  const auto came = probe_paths(control, p.addresses.front(), i.mtu);
+  for (std::uint32_t r = 0; r < came.size(); ++r)
+    host["from"].push_back(r == control.rank() ? json(nullptr)
+                                               : json{{"small", came[r].small}, {"large", came[r].large}});
+  return host;
+}
+
+bool drops_large_packets(const std::vector<json>& hosts, std::uint32_t from, std::uint32_t to) {
+  const json& came = hosts.at(to).at("from").at(from);
+  const json &sent = hosts.at(from).at("mtu"), &fits = hosts.at(to).at("mtu");
+  return came.is_object() && came.at("small") == true && came.at("large") == false && sent.is_number() &&
+         fits.is_number() && sent <= fits;
+}
+
+} // namespace regatta::comm

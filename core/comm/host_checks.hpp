@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "comm/plan.hpp"
+#include "control/client.hpp"
+
+namespace regatta::comm {
+
+// Checks this rank's host while no other host works, then the paths between all of them; collective. Hosts that are far
+// slower than the others are measured again, as often as plan::pairs.repeats says, and the best rates count, because
+// other load only lowers them. Returns
+//   {"fma": FLOP/s, "copy": bytes/s, "cpu_share": of the best measurement, "throttled": s in which a CPU quota stopped
+//    this process, "interface", "subnet", "mtu": of the rank's first address; null if unknown,
+//    "from": [by rank: "small", "large": whether such a datagram came (comm/path_mtu.hpp); null: the rank itself]}
+// [main]
+nlohmann::json check_host(control_client& control, const plan& p);
+
+// Returns whether large packets from one rank to another one get lost although the MTU of both ends allows them: TCP
+// stalls there. `hosts` are the results of check_host() of all ranks.
+bool drops_large_packets(const std::vector<nlohmann::json>& hosts, std::uint32_t from, std::uint32_t to);
+
+} // namespace regatta::comm

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The links between ranks as tables. A matrix of a document regatta.comm/1, member "matrix":
+//   { "transport", "latency_bytes", "bandwidth_bytes", "ranks": [ { "rank", "host" } ],
+//     "alone": { "latency", "bandwidth", "loss": matrices [from][to], null where nothing was measured,
+//                "marks": [ { "figure": "latency" | "bandwidth" | "loss", "from", "to", "value", "usual",
+//                             "within": both ranks are on one host } ] },
+//     "at_once": the same for disjoint pairs at once, and "sums": [ bytes/s of all links of a round, both directions ] }
+// latency: s, half of the median round trip. bandwidth: bytes/s in one direction. loss: share of the TCP segments of the
+// sender's host that were sent again meanwhile; null if the transport sends none. Links are marked as comm/links.hpp says.
+#pragma once
+
+#include "comm/links.hpp"
+#include "comm/plan.hpp"
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace regatta::comm {
+
+// Returns the links of one pass, "alone" or "at_once", of all ranks. `results` are those of measure_pairs().
+std::vector<rank_link> links_of(const std::vector<nlohmann::json>& results, const char* pass);
+
+// Returns a matrix of one run. `hosts` has the name of each rank's host.
+nlohmann::json matrix_of(const plan& p, const std::vector<std::string>& hosts,
+                         const std::vector<nlohmann::json>& results);
+
+// Returns the bytes/s of each round of pairs at once: of all its links.
+std::vector<double> sums_of_rounds(const std::vector<rank_link>& at_once, std::uint32_t ranks);
+
+// Returns the matrix as tables with a row for each sender and a column for each receiver, and the marked links. Marked
+// cells end in "*".
+std::string matrix_text(const nlohmann::json& matrix);
+// Returns one line for each link: transport, pass, from, host of from, to, host of to, latency, bandwidth, loss, marks.
+std::string matrix_csv(const nlohmann::json& matrices);
+
+// Returns for example "n3 (rank 3) to n5 (rank 5): bandwidth 12.5 MB/s, usual between hosts 25 MB/s". `ranks` as in a
+// matrix.
+std::string mark_text(const nlohmann::json& mark, const nlohmann::json& ranks);
+// Returns a figure of a link as text with unit: "23.1 us", "118 MB/s", "0.4 %".
+std::string link_figure_text(const std::string& figure, double value);
+
+} // namespace regatta::comm

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+namespace regatta::comm {
+
+// Returns the standard deviation of `values`, estimated from the median of their distances from their median: a few
+// values far off do not change it. 0 without values.
+double robust_spread(const std::vector<double>& values);
+
+// Which of some values, of hosts that should be equal, are too low: lower than the median by more than 15 %, and by more
+// than five robust_spread(). For two values, those are 15 % below the larger one.
+class outlier_rule {
+public:
+  explicit outlier_rule(const std::vector<double>& values);
+  bool is_low(double value) const { return value < usual_ - allowed_; }
+  double usual() const { return usual_; }
+
+private:
+  double usual_ = 0, allowed_ = 0;
+};
+
+} // namespace regatta::comm

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/preflight.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "comm/host_checks.hpp"
+#include "comm/links.hpp"
+#include "comm/matrix.hpp"
+#include "comm/outliers.hpp"
+#include "measure/statistics.hpp"
+
+namespace regatta::comm {
+namespace {
+
+using nlohmann::json;
+
+// Returns the value that more than half of the hosts have.
+std::optional<json> majority(const std::vector<json>& values) {
+  for (const json& v : values)
+    if (2 * static_cast<std::size_t>(std::ranges::count(values, v)) > values.size()) return v;
+  return {};
+}
+
+std::string shown(const json& v) {
+  if (v.is_array()) return v.empty() ? "none" : fmt::format("{} x {}", v.size(), shown(v.front()));
+  return v.is_string() ? v.get<std::string>() : v.is_null() ? "unknown" : v.dump();
+}
+
+class examination {
+public:
+  examination(const plan& p, const std::vector<host_facts>& facts, const std::vector<json>& results)
+      : plan_(p), facts_(facts), results_(results) {
+    links_ = links_of(results, "alone");
+    if (links_.empty()) links_ = links_of(results, "at_once");
+  }
+
+  json run() {
+    std::set<std::string> keys;
+    for (const host_facts& f : facts_)
+      if (f.program.is_object())
+        for (const auto& [key, value] : f.program.items()) keys.insert(key);
+    for (const std::string& key : keys)
+      compare("program", key, [&](std::size_t i) { return facts_[i].program.value(key, json()); });
+    keys.clear();
+    for (const host_facts& f : facts_)
+      if (f.plugins.is_object())
+        for (const auto& [key, value] : f.plugins.items()) keys.insert(key);
+    for (const std::string& key : keys)
+      compare("plugin", key, [&](std::size_t i) { return facts_[i].plugins.value(key, json()); });
+    if (const auto usual = compare("interface", "subnet", of_host("subnet")); !usual)
+      note("the hosts use different subnets: interfaces are not compared");
+    compare("mtu", "MTU", of_host("mtu"));
+    compare("quota", "CPU quota", [&](std::size_t i) {
+      const json limit = facts_[i].description.value("cgroup_cpus", json());
+      return limit.is_null() ? json("none") : limit;
+    });
+    compare("gpu", "GPUs", [&](std::size_t i) { return facts_[i].description.value("gpus", json::array()); });
+    compare_rates("compute", "fma", "multiply-adds of all CPUs", "FLOP/s");
+    compare_rates("memory", "copy", "copies of all CPUs", "B/s");
+    check_paths();
+    check_links();
+    if (facts_.size() == 2)
+      note("of two hosts, one cannot tell which is wrong: figures are compared with each other, links with their other "
+           "direction only");
+    if (facts_.size() == 1) note("one host: nothing to compare with");
+    return {{"hosts", hosts()},
+            {"links", facts_.size() > 1 ? matrix_of(plan_, names(), results_) : json(nullptr)},
+            {"suspects", suspects_},
+            {"notes", notes_}};
+  }
+
+private:
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const host_facts& f : facts_) all.push_back(f.name);
+    return all;
+  }
+  std::function<json(std::size_t)> of_host(const char* member) const {
+    return [this, member](std::size_t i) { return results_[i].at("host").at(member); };
+  }
+
+  void suspect(std::vector<std::size_t> hosts, const std::string& check, const std::string& evidence) {
+    json entry = {{"hosts", json::array()}, {"check", check}, {"evidence", evidence}};
+    for (const std::size_t h : hosts) entry["hosts"].push_back(facts_[h].name);
+    suspects_.push_back(std::move(entry));
+  }
+  void note(const std::string& text) { notes_.push_back(text); }
+
+  // Compares a fact. Returns the value of most hosts.
+  std::optional<json> compare(const char* check, const std::string& what, const std::function<json(std::size_t)>& of) {
+    std::vector<json> values;
+    for (std::size_t i = 0; i < facts_.size(); ++i) values.push_back(of(i));
+    const auto usual = majority(values);
+    const auto equal = [&](std::size_t i) { return static_cast<std::size_t>(std::ranges::count(values, values[i])); };
+    if (usual) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] != *usual)
+          suspect({i}, check,
+                  fmt::format("{}: {}; {} of {} hosts have {}", what, value_of(check, i, values[i]),
+                              std::ranges::count(values, *usual), values.size(), shown(*usual)));
+    } else if (values.size() == 2 || std::string_view(check) == "program" || std::string_view(check) == "plugin") {
+      std::string text;
+      std::vector<std::size_t> all;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        all.push_back(i);
+        if (all.size() <= 8)
+          text += fmt::format("{}{} on {}", i ? ", " : "", value_of(check, i, values[i]), facts_[i].name);
+      }
+      suspect(all, check, fmt::format("{} differs: {}", what, text));
+    } else {
+      note(fmt::format("{} differs between hosts without a majority: not compared ({} on {}, also on {} others)", what,
+                       shown(values[0]), facts_[0].name, equal(0) - 1));
+    }
+    return usual;
+  }
+  std::string value_of(const std::string& check, std::size_t host, const json& value) const {
+    if (check == "plugin" && value.is_null()) return "missing";
+    if (check != "interface") return shown(value);
+    return fmt::format("{} of interface {}", shown(value), shown(results_[host].at("host").at("interface")));
+  }
+
+  void compare_rates(const char* check, const char* member, const char* what, const char* unit) {
+    std::map<std::string, std::vector<std::size_t>> kinds; // hosts by CPU model and number
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+      const json& d = facts_[i].description;
+      kinds[d.value("cpu", json()).dump() + d.value("cores", json()).dump()].push_back(i);
+    }
+    for (const auto& [kind, hosts] : kinds) {
+      std::vector<double> values;
+      for (const std::size_t i : hosts) values.push_back(results_[i].at("host").at(member).get<double>());
+      const outlier_rule rule(values);
+      for (std::size_t i = 0; i < hosts.size(); ++i) {
+        if (!rule.is_low(values[i])) continue;
+        const json& host = results_[hosts[i]].at("host");
+        std::string text =
+            fmt::format("{}: {:.3g} G{}, {:.0f} % of the usual {:.3g} G{} of {} hosts", what, values[i] * 1e-9, unit,
+                        100 * values[i] / rule.usual(), rule.usual() * 1e-9, unit, hosts.size());
+        if (const double share = host.at("cpu_share"); share < 0.9)
+          text += fmt::format("; its threads got the CPUs for {:.0f} % of the time", 100 * share);
+        if (const double stopped = host.at("throttled"); stopped > 0.01)
+          text += fmt::format("; a CPU quota stopped them for {:.2g} s", stopped);
+        suspect(hosts.size() == 2 ? hosts : std::vector{hosts[i]}, check,
+                hosts.size() == 2 ? facts_[hosts[i]].name + ": " + text : text);
+      }
+    }
+  }
+
+  void check_paths() {
+    std::vector<json> hosts;
+    for (const json& r : results_) hosts.push_back(r.at("host"));
+    std::vector<rank_pair> lost;
+    for (std::uint32_t from = 0; from < facts_.size(); ++from)
+      for (std::uint32_t to = 0; to < facts_.size(); ++to)
+        if (from != to && drops_large_packets(hosts, from, to)) lost.emplace_back(from, to);
+    attribute("path_mtu", lost, [&](std::uint32_t from, std::uint32_t to) {
+      return fmt::format("packets of {} bytes do not arrive, small ones do; these links were not measured",
+                         shown(hosts[from == everyone ? to : from].at("mtu")));
+    });
+  }
+
+  void check_links() {
+    if (facts_.size() < 2) return;
+    const auto marks = marks_of(links_, plan_.host_of);
+    for (const link_figure figure : {link_figure::bandwidth, link_figure::loss, link_figure::latency}) {
+      std::vector<rank_pair> far;
+      double usual = 0;
+      for (const link_mark& m : marks)
+        if (m.figure == figure) {
+          far.emplace_back(m.from, m.to);
+          usual = m.usual;
+        }
+      attribute(name_of(figure), far, [&](std::uint32_t from, std::uint32_t to) {
+        std::vector<double> values;
+        for (const rank_link& l : links_)
+          if ((from == everyone || l.from == from) && (to == everyone || l.to == to))
+            if (const double v = figure_of(l, figure); !std::isnan(v)) values.push_back(v);
+        return fmt::format("{} {}, usual {}", name_of(figure),
+                           link_figure_text(name_of(figure), median(values).value_or(0)),
+                           link_figure_text(name_of(figure), usual));
+      });
+    }
+  }
+
+  static constexpr std::uint32_t everyone = UINT32_MAX;
+
+  // Names the hosts, else the pairs, to which bad links point. `evidence` describes the links of a host, with `everyone`
+  // at the other end, or one link.
+  void attribute(const std::string& check, const std::vector<rank_pair>& bad,
+                 const std::function<std::string(std::uint32_t from, std::uint32_t to)>& evidence) {
+    const std::size_t others = facts_.size() - 1;
+    std::set<rank_pair> left(bad.begin(), bad.end());
+    if (facts_.size() > 2)
+      for (std::uint32_t h = 0; h < facts_.size(); ++h)
+        for (const bool sends : {true, false}) {
+          const auto is_its = [&](const rank_pair& l) { return (sends ? l.first : l.second) == h; };
+          const auto count = static_cast<std::size_t>(std::ranges::count_if(bad, is_its));
+          if (2 * count <= others) continue;
+          accused_.insert(h);
+          suspect({h}, check,
+                  fmt::format("{} {} of {} hosts: {}", sends ? "to" : "from", count, others,
+                              sends ? evidence(h, everyone) : evidence(everyone, h)));
+        }
+    for (const auto& [from, to] : left)
+      if (!accused_.count(from) && !accused_.count(to))
+        suspect({from, to}, check,
+                fmt::format("from {} to {}: {}", facts_[from].name, facts_[to].name, evidence(from, to)));
+  }
+
+  json hosts() const {
+    json all = json::array();
+    for (std::uint32_t h = 0; h < facts_.size(); ++h) {
+      json host = results_[h].at("host");
+      host.erase("from");
+      host["name"] = facts_[h].name;
+      host["cgroup_cpus"] = facts_[h].description.value("cgroup_cpus", json());
+      host["gpus"] = facts_[h].description.value("gpus", json::array());
+      const auto of_links = [&](link_figure figure, bool sends) -> json {
+        std::vector<double> values;
+        for (const rank_link& l : links_)
+          if ((sends ? l.from : l.to) == h)
+            if (const double v = figure_of(l, figure); !std::isnan(v)) values.push_back(v);
+        const auto middle = median(values);
+        return middle ? json(*middle) : json(nullptr);
+      };
+      host["sends"] = of_links(link_figure::bandwidth, true);
+      host["receives"] = of_links(link_figure::bandwidth, false);
+      host["latency"] = of_links(link_figure::latency, true);
+      host["loss_out"] = of_links(link_figure::loss, true);
+      host["loss_in"] = of_links(link_figure::loss, false);
+      all.push_back(std::move(host));
+    }
+    return all;
+  }
+
+  const plan& plan_;
+  const std::vector<host_facts>& facts_;
+  const std::vector<json>& results_;
+  std::vector<rank_link> links_;
+  std::set<std::uint32_t> accused_; // for their links
+  json suspects_ = json::array(), notes_ = json::array();
+};
+
+} // namespace
+
+json preflight_of(const plan& p, const std::vector<host_facts>& facts, const std::vector<json>& results) {
+  return examination(p, facts, results).run();
+}
+
+} // namespace regatta::comm

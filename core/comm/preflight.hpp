@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds hosts that are worse than, or differ from, the others of a launch. A document regatta.preflight/1:
+//   { "schema", "context": as in regatta.comm/1,
+//     "hosts": [ { "name", "fma": FLOP/s and "copy": bytes/s of all CPUs, "cpu_share", "throttled", "interface", "subnet",
+//                  "mtu", "cgroup_cpus", "gpus", "sends", "receives": bytes/s, "latency": s, "loss_out", "loss_in":
+//                  medians over its links; null with one host } ],
+//     "links": a matrix (comm/matrix.hpp); null with one host,
+//     "suspects": [ { "hosts": [ name, ... ], "check", "evidence" } ], "notes": [ text ] }
+// A suspect with one host is that host; with two, either of them or the path between them; with more, any of them.
+// "check": program, plugin, interface, mtu, quota, gpu, compute, memory, path_mtu, bandwidth, latency, loss.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "comm/plan.hpp"
+
+namespace regatta::comm {
+
+// What the coordinator knows of a host.
+struct host_facts {
+  std::string name;
+  nlohmann::json description; // machine/host.hpp
+  nlohmann::json program;     // name and value of properties that must be equal on all hosts; null: unknown
+  nlohmann::json plugins;     // path and SHA-256 of files that must be; null: a file is missing there
+};
+
+// Returns "hosts", "links", "suspects" and "notes" of the document. `results` are those of measure_pairs() with
+// pair_plan::hosts; a rank is a host.
+// A fact that differs from that of more than half of the hosts makes a suspect. Rates are compared among hosts of one
+// CPU model and number of CPUs (comm/outliers.hpp), links among all (comm/links.hpp): a host is a suspect if more than
+// half of its links in one direction are far off, else each such link is. Of two hosts, both are named.
+nlohmann::json preflight_of(const plan& p, const std::vector<host_facts>& facts,
+                            const std::vector<nlohmann::json>& results);
+
+// Returns the document as text for a terminal, or as Markdown.
+std::string preflight_text(const nlohmann::json& document, bool markdown);
+
+} // namespace regatta::comm

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/preflight.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "comm/matrix.hpp"
+#include "report/text_table.hpp"
+
+namespace regatta::comm {
+
+std::string preflight_text(const nlohmann::json& document, bool markdown) {
+  using nlohmann::json;
+  text_table t;
+  t.keys = 1;
+  t.columns = {{"host"}};
+  for (const char* header :
+       {"FMA GFLOP/s", "copy GB/s", "sends MB/s", "receives MB/s", "latency us", "lost out %", "lost in %"})
+    t.columns.push_back({header, true});
+  t.columns.insert(t.columns.end(), {{"interface"}, {"MTU", true}, {"quota", true}, {"suspect"}});
+  const json& suspects = document.at("suspects");
+  for (const json& host : document.at("hosts")) {
+    const auto number = [&](const char* key, double scale, const char* form) {
+      const json& v = host.at(key);
+      return v.is_number() ? fmt::format(fmt::runtime(form), v.get<double>() * scale) : std::string("-");
+    };
+    const auto text = [&](const char* key) {
+      const json& v = host.at(key);
+      return v.is_null() ? std::string("-") : v.is_string() ? v.get<std::string>() : v.dump();
+    };
+    std::vector<std::string> checks;
+    for (const json& s : suspects)
+      if (std::ranges::find(s.at("hosts"), host.at("name")) != s.at("hosts").end())
+        if (const std::string check = s.at("check"); std::ranges::find(checks, check) == checks.end())
+          checks.push_back(check);
+    t.rows.push_back(
+        {{text("name"), number("fma", 1e-9, "{:.1f}"), number("copy", 1e-9, "{:.1f}"), number("sends", 1e-6, "{:.1f}"),
+          number("receives", 1e-6, "{:.1f}"), number("latency", 1e6, "{:.1f}"), number("loss_out", 100, "{:.2f}"),
+          number("loss_in", 100, "{:.2f}"), text("interface"), text("mtu"),
+          host.at("cgroup_cpus").is_null() ? "none" : text("cgroup_cpus"), join(checks)},
+         ""});
+  }
+  std::string out = markdown ? draw_markdown(t) + "\n" : draw(t, 0);
+  const std::string item = markdown ? "* " : "";
+  if (const json& links = document.at("links"); links.is_object() && links.at("at_once").is_object()) {
+    const auto sums = links.at("at_once").at("sums").get<std::vector<double>>();
+    const auto [least, most] = std::ranges::minmax(sums);
+    out +=
+        fmt::format("{}bisection: {} pairs of hosts at once send {} to {} in all\n", item, links.at("ranks").size() / 2,
+                    link_figure_text("bandwidth", least), link_figure_text("bandwidth", most));
+  }
+  for (const json& w : document.at("context").at("warnings")) out += item + "warning: " + w.get<std::string>() + "\n";
+  for (const json& n : document.at("notes")) out += item + "note: " + n.get<std::string>() + "\n";
+  for (const json& s : suspects)
+    out += fmt::format("{}SUSPECT {}: {}: {}\n", item, join(s.at("hosts").get<std::vector<std::string>>(), ", "),
+                       s.at("check").get<std::string>(), s.at("evidence").get<std::string>());
+  if (suspects.empty()) out += item + "no suspects\n";
+  return out;
+}
+
+} // namespace regatta::comm

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The coordinator and the agent of another host, here a thread whose clock is 5000 s ahead.
+#include <cmath>
+#include <thread>
+
+#include "control/asio.hpp" // before any other of Asio's
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <regatta/clock.hpp>
+
+#include "control/channel.hpp"
+#include "launch/host_link.hpp"
+#include "launch/launch.hpp"
+#include "launch/remote_host.hpp"
+
+using namespace regatta;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::int64_t ahead = 5'000'000'000'000; // ns
+
+// Answers as an agent whose only rank sends its result at once, and counts the pings before and after the rank's end.
+struct fake_agent {
+  explicit fake_agent(bool leaves) : leaves_early(leaves) {}
+
+  asio::awaitable<void> serve(std::shared_ptr<channel> wire) {
+    for (;;) {
+      const message f = co_await wire->receive();
+      const std::string type = f.header.at("t");
+      if (type == "ping") {
+        ++(ended ? pings_after : pings_before);
+        if (ended && leaves_early) co_return wire->close();
+        wire->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns() + ahead}});
+        if (pings_before == 8 && !ended) end_rank(*wire);
+      } else if (type == "over") {
+        over = true;
+        co_return;
+      }
+    }
+  }
+
+  void end_rank(channel& wire) {
+    wire.send({{"t", "started"}, {"rank", 0}, {"pid", 1}});
+    wire.send({{"t", "connected"}, {"rank", 0}});
+    wire.send({{"t", "frame"}, {"rank", 0}, {"frame", {{"t", "result"}}}},
+              std::make_shared<const blob>(json::to_cbor(json{{"value", 7}})));
+    wire.send({{"t", "ended"}, {"rank", 0}, {"how", "exited with code 0"}, {"well", true}});
+    wire.send({{"t", "done"}});
+    ended = true;
+  }
+
+  const bool leaves_early; // the connection ends after "done"
+  int pings_before = 0, pings_after = 0;
+  bool ended = false, over = false;
+};
+
+struct connected_host {
+  explicit connected_host(bool leaves_early = false) : agent(leaves_early) {
+    tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), 0});
+    tcp::socket mine(io), there(io);
+    mine.connect(acceptor.local_endpoint());
+    acceptor.accept(there);
+    link.name = "n1";
+    link.socket = unique_fd(::fcntl(mine.native_handle(), F_DUPFD_CLOEXEC, 3));
+    link.secret = blob(32);
+    link.slots = {0};
+    asio::co_spawn(io, agent.serve(std::make_shared<channel>(std::move(there))), [](const std::exception_ptr&) {});
+    thread = std::thread([this] { io.run(); });
+  }
+  ~connected_host() {
+    if (thread.joinable()) thread.join();
+  }
+
+  launch_result run() {
+    launch_plan plan;
+    plan.ranks = {{"worker 0", {}, json::object(), 0, 0}};
+    plan.hosts = {&link};
+    launch_result r = launch(plan, {});
+    thread.join();
+    return r;
+  }
+
+  asio::io_context io;
+  fake_agent agent;
+  host_link link;
+  std::thread thread;
+};
+
+} // namespace
+
+TEST_CASE("a run compares the clocks at its begin and its end, and returns their offset") {
+  connected_host host;
+  const launch_result r = host.run();
+  CHECK_FALSE(r.failure);
+  CHECK(r.results.at(0).at("value") == 7);
+  CHECK(host.agent.over);
+  CHECK(host.agent.pings_after >= 1); // eight unless the machine is slow
+  REQUIRE(r.hosts.size() == 1);
+  CHECK(r.hosts[0].name == "n1");
+  REQUIRE(r.hosts[0].clock.points.size() >= 9);
+  for (const clock_course::point& p : r.hosts[0].clock.points)
+    CHECK(std::abs(p.is.ahead_ns - static_cast<double>(ahead)) <= p.is.uncertainty_ns + 1);
+}
+
+TEST_CASE("a host that is lost while the clocks are compared after its ranks have ended fails no run") {
+  connected_host host(true);
+  const launch_result r = host.run();
+  CHECK_FALSE(r.failure);
+  CHECK(r.results.at(0).at("value") == 7);
+  CHECK(host.link.socket.get() < 0);
+  CHECK_FALSE(host.link.lost.empty());
+}
