@@ -90,14 +90,18 @@ private:
 
   asio::awaitable<void> serve() {
     try {
-      for (;;) handle(co_await wire_->receive());
+      while (handle(co_await wire_->receive())) {
+      }
+      io_.stop();
+      co_return; // another receive() could take the first bytes of the frame after this run
     } catch (const boost::system::system_error&) {
     }
     gone_ = true;
     io_.stop();
   }
 
-  void handle(message&& f) {
+  // Returns false once the run is over.
+  bool handle(message&& f) {
     const std::string type = f.header.at("t");
     if (type == "send")
       host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
@@ -107,9 +111,10 @@ private:
     else if (type == "kill")
       host_.kill(f.header.at("rank"));
     else if (type == "over")
-      io_.stop();
-    else if (type == "ping")
+      return false;
+    else if (type == "ping" && !finished_)
       wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
+    return true;
   }
 
   asio::awaitable<void> keep_time() {
@@ -121,7 +126,7 @@ private:
       const auto now = std::chrono::steady_clock::now();
       host_.tick(now, now - last > lateness ? now - last - tick : 0ns);
       last = now;
-      send_signs(ranks_);
+      if (!finished_) send_signs(ranks_);
     }
   }
 
@@ -158,7 +163,11 @@ private:
     tell_with_sign(rank, {{"t", "ended"}, {"rank", rank}, {"how", how}, {"well", well}});
     running_.erase(rank);
   }
-  void finished() override { wire_->send({{"t", "done"}}); }
+  // The coordinator reads no further frame of this run: it would take one for the answer to its next request.
+  void finished() override {
+    finished_ = true;
+    wire_->send({{"t", "done"}});
+  }
   void log(std::uint32_t rank, int level, const std::string& text) override {
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
   }
@@ -168,7 +177,7 @@ private:
   local_host host_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
-  bool gone_ = false;
+  bool gone_ = false, finished_ = false;
 };
 
 class agent {
