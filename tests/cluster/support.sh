@@ -76,6 +76,55 @@ build_pmix_hello() { # makes /srv/pmix_hello on the hosts, or says why not
   on n0 cc -o /srv/pmix_hello "$root/tests/cluster/launchers/pmix_hello.c" $flags
 }
 
+# --- Regatta on the hosts
+
+regatta=${REGATTA:-$root/build/release/bin/regatta}
+folder= # of files of this test; all hosts see it
+
+make_folder() { # after start_hosts
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"; finish' EXIT
+}
+
+experiment() { # writes FOLDER/x.toml: a small model, then the lines of standard input
+  {
+    printf '%s\n' '[model]' 'plugin = "mlp"' 'input = [16]' 'hidden = [24]' '[train]' 'batch = 8'
+    cat
+  } >"$folder/x.toml"
+}
+
+start_processes() { # HOSTS EACH ARGUMENT...: EACH processes of `regatta ARGUMENT...` on each of HOSTS hosts
+  # With Regatta's own variables. Process K writes FOLDER/process-K; wait_for_processes returns whether all succeeded.
+  local many=$1 each=$2 k
+  shift 2
+  [ -e "$folder/secret" ] || (umask 077 && head -c 32 /dev/urandom >"$folder/secret")
+  processes=()
+  for ((k = 0; k < many * each; k++)); do
+    on n$((k / each)) env REGATTA_RANK=$k REGATTA_RANKS=$((many * each)) REGATTA_COORDINATOR=n0:7117 \
+      REGATTA_SECRET_FILE="$folder/secret" "$regatta" "$@" >"$folder/process-$k" 2>&1 &
+    processes+=($!)
+  done
+}
+
+wait_for_processes() {
+  local process status=0
+  for process in "${processes[@]}"; do wait "$process" || status=$?; done
+  [ $status -eq 0 ] || tail -n 20 "$folder"/process-* >&2
+  return $status
+}
+
+nothing_left() { # no process of Regatta is on any host
+  local host left=0
+  for host in $("$hosts" names); do
+    on "$host" pgrep -af "$regatta|^/proc/self/exe" && left=1
+  done
+  return $left
+}
+
+of_result() { # FILE PYTHON: the condition holds for the result r of the file
+  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$@"
+}
+
 finish() {
   local status=$?
   trap - EXIT
