@@ -59,8 +59,10 @@ sleep 5 # pod 0 is being scheduled: no name server knows its name
 make_name_known 0 n0 n1 n2 n3
 check_result "a late name"
 check "pods have waited for it" is "$SECONDS >= 5"
-start_pods
-check_result "a known name"
+if [ -n "${REGATTA_CLUSTER_ALL:-}" ]; then
+  start_pods
+  check_result "a known name"
+fi
 secret=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["items"][0]["stringData"]["secret"])' \
   "$folder/objects.json")
 check_fails "the secret stands in no log and no result" grep -qF "$secret" "$folder"/log-* "$folder"/out-*
