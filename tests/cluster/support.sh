@@ -39,6 +39,10 @@ is() { # "N OPERATOR N ...": a comparison of numbers, also fractions
   awk "BEGIN { exit !($1) }"
 }
 
+logged() { # COMMAND...: with its output in the file `log`
+  "$@" >log 2>&1
+}
+
 eventually() { # COMMAND...: succeeds within 20 s
   local limit=$((SECONDS + 20))
   until "$@"; do
@@ -92,6 +96,30 @@ experiment() { # writes FOLDER/x.toml: a small model, then the lines of standard
     cat
   } >"$folder/x.toml"
 }
+
+long_experiment() { # of 8 cases of half a second with four workers, over transport $1
+  experiment <<TOML
+[cluster]
+workers = 4
+pin = false
+[transport]
+plugin = "$1"
+[strategy]
+plugin = "allreduce"
+[sweep]
+"experiment.seed" = [1, 2, 3, 4, 5, 6, 7, 8]
+[measure]
+warmup = 1
+seconds = 0.5
+repeats = 1
+baseline = false
+TOML
+}
+
+finished() { # FOLDER: prints the number of finished cases
+  cat "$1/records.jsonl" 2>/dev/null | grep -c '"kind":"run"'
+}
+some_finished() { [ "$(finished "$1")" -ge 2 ]; }
 
 start_processes() { # HOSTS EACH ARGUMENT...: EACH processes of `regatta ARGUMENT...` on each of HOSTS hosts
   # With Regatta's own variables. Process K writes FOLDER/process-K; wait_for_processes returns whether all succeeded.
