@@ -52,8 +52,8 @@ for transport in tcp auto mpi; do
   done
 done
 refuses_shm() {
-  mpirun_on_hosts 2 "$regatta" run x.toml --set transport.plugin=shm --out shm 2>&1 |
-    grep -q "expected 1 over transport shm, which connects the ranks of one host, got 2"
+  not logged mpirun_on_hosts 2 "$regatta" run x.toml --set transport.plugin=shm --out shm &&
+    grep -q "expected 1 over transport shm, which connects the ranks of one host, got 2" log
 }
 check "shm on two hosts is refused" refuses_shm
 
