@@ -2,6 +2,9 @@
 #include "base/cpu_mask.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 
 namespace regatta {
 
@@ -17,6 +20,21 @@ std::vector<int> available_cpus() {
     break;
   }
   return out;
+}
+
+std::optional<int> numa_node_of(const std::vector<int>& cpus, const std::filesystem::path& nodes) {
+  std::optional<int> node;
+  for (const int cpu : cpus) {
+    int mine = -1;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(nodes, ignored))
+      if (const std::string name = entry.path().filename();
+          name.starts_with("node") && std::filesystem::exists(entry.path() / ("cpu" + std::to_string(cpu)), ignored))
+        std::from_chars(name.data() + 4, name.data() + name.size(), mine);
+    if (mine < 0 || (node && *node != mine)) return std::nullopt;
+    node = mine;
+  }
+  return node;
 }
 
 cpu_mask::cpu_mask(const std::vector<int>& cpus) {

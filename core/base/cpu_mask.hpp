@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include <sched.h>
@@ -13,6 +15,11 @@ namespace regatta {
 
 // Returns the CPUs in this thread's affinity mask, ascending; empty if the mask cannot be read.
 std::vector<int> available_cpus();
+
+// Returns the NUMA node of all these CPUs; std::nullopt if they are on several nodes, or if it is unknown. `nodes` is
+// /sys/devices/system/node except in tests.
+std::optional<int> numa_node_of(const std::vector<int>& cpus,
+                                const std::filesystem::path& nodes = "/sys/devices/system/node");
 
 // A mask of CPUs for sched_setaffinity(), as long as the highest of them needs.
 class cpu_mask {

@@ -249,8 +249,12 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
       return o;
     }
     done.asynchronous = !run.synchronous && run.communicates;
-    if (hooks_.take_traces) hooks_.take_traces(r.results);
+    if (facts_.hosts) // a rank knows only its host's name for itself, which others may have, too
+      for (std::size_t rank = 0; rank < r.results.size(); ++rank)
+        r.results[rank]["host"] = plan.hosts.at(plan.ranks[rank].host)->name;
+    if (hooks_.take_traces) hooks_.take_traces(r.results, r.hosts);
     done.ranks = r.results;
+    done.hosts = r.hosts;
     for (const auto& [rank, warning] : r.warnings) done.ranks[rank]["warnings"].push_back(warning);
     keep(run_record(experiment_, records_.last_run() + 1, done));
     o.number = records_.last_run();

@@ -37,7 +37,7 @@ struct campaign_hooks {
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run succeeded: removes the member "trace", which no record keeps, from the result of each rank.
-  std::function<void(std::vector<nlohmann::json>& ranks)> take_traces = {};
+  std::function<void(std::vector<nlohmann::json>& ranks, const std::vector<timed_host>& hosts)> take_traces = {};
   // A round begins: measures the speed of the machine and returns the member "machine" of the round's record
   // (measure/records.hpp).
   std::function<nlohmann::json()> calibrate = {};

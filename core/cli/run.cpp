@@ -303,8 +303,8 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
     logs.begin(name);
     traces.begin(name);
   };
-  hooks.take_traces = [&](std::vector<json>& ranks) {
-    for (const std::string& warning : traces.take(ranks)) s.say("warning: " + warning);
+  hooks.take_traces = [&](std::vector<json>& ranks, const std::vector<timed_host>& hosts) {
+    for (const std::string& warning : traces.take(ranks, hosts)) s.say("warning: " + warning);
   };
   hooks.calibrate = machine_now;
   hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };

@@ -2,18 +2,21 @@
 #include "cli/run_traces.hpp"
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "files/write_atomically.hpp"
 #include "timeline/alignment.hpp"
 #include "timeline/perfetto.hpp"
 #include "timeline/rank_trace.hpp"
 
+#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
 
 namespace regatta {
 
-std::vector<std::string> run_traces::take(std::vector<nlohmann::json>& ranks) const {
+std::vector<std::string> run_traces::take(std::vector<nlohmann::json>& ranks,
+                                          const std::vector<timed_host>& hosts) const {
   std::vector<std::string> warnings;
   const std::string file = (folder_ / (run_ + ".pftrace.gz")).string();
   try {
@@ -21,12 +24,17 @@ std::vector<std::string> run_traces::take(std::vector<nlohmann::json>& ranks) co
     for (nlohmann::json& result : ranks) {
       const auto trace = result.find("trace");
       if (trace == result.end()) continue;
-      traces.push_back(rank_trace_from(*trace));
+      rank_trace& t = traces.emplace_back(rank_trace_from(*trace));
       result.erase(trace);
+      if (hosts.empty()) continue;
+      t.clock = result.at("host"); // containers of one machine may have clocks of their own
+      t.role += ", host " + one_line(t.clock);
     }
     if (traces.empty()) return warnings;
+    std::map<std::string, clock_course> courses;
+    for (const timed_host& host : hosts) courses[host.name] = host.clock;
+    align_clocks(traces, courses); // without a launcher all ranks run on this machine; cluster.hosts imitates several
     keep_traced_steps(traces);
-    align_clocks(traces, {}); // all ranks run on this machine; cluster.hosts only imitates several
     for (const rank_trace& t : traces)
       if (t.dropped)
         warnings.push_back(fmt::format("{}: the memory of rank {} was full, and {} of its events are missing; trace "

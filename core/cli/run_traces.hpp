@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/clock_course.hpp"
+
 namespace regatta {
 
 // [main]
@@ -19,9 +21,10 @@ public:
 
   // Later traces are of this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2.pftrace.gz.
   void begin(const std::string& run) { run_ = run; }
-  // Takes the member "trace" of each rank's result, and writes the file if there are any. Returns warnings: events were
-  // dropped, or the file cannot be written. Does not throw for errors of files.
-  std::vector<std::string> take(std::vector<nlohmann::json>& ranks) const;
+  // Takes the member "trace" of each rank's result, and writes the file if there are any, with all times on one clock.
+  // `hosts` are those of a launcher, which the member "host" of the results names; empty: all ranks run on this host.
+  // Returns warnings: events were dropped, or the file cannot be written. Does not throw for errors of files.
+  std::vector<std::string> take(std::vector<nlohmann::json>& ranks, const std::vector<timed_host>& hosts) const;
 
 private:
   std::filesystem::path folder_;

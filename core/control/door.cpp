@@ -20,6 +20,12 @@ constexpr std::size_t pending_beyond_expected = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto accept_pause = 100ms; // if no descriptor is free
 
+// Returns "10.1.0.4" rather than "::ffff:10.1.0.4" for an IPv4 address on an IPv6 socket.
+std::string readable(const asio::ip::address& a) {
+  if (a.is_v6() && a.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string();
+  return a.to_string();
+}
+
 } // namespace
 
 void door::pending_connection::drop() {
@@ -103,7 +109,7 @@ bool door::drop_oldest_pending() {
 asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
-  const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
+  const auto who = fmt::format("{} port {}", readable(peer.address()), peer.port());
   s->proof_timer.expires_after(proof_limit);
   s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();

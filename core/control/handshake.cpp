@@ -66,7 +66,11 @@ asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::u
   co_await asio::async_write(socket, parts, asio::use_awaitable);
 
   digest theirs{};
-  co_await asio::async_read(socket, asio::buffer(theirs), asio::use_awaitable);
+  boost::system::error_code ended;
+  co_await asio::async_read(socket, asio::buffer(theirs), asio::redirect_error(asio::use_awaitable, ended));
+  if (ended == asio::error::eof || ended == asio::error::connection_reset)
+    throw proof_refused(exit_code::run, "the coordinator has not accepted this process's proof of the secret");
+  if (ended) throw boost::system::system_error(ended);
   if (!equal_in_constant_time(theirs, proof(secret, role_of_coordinator, nonce_c, nonce_r, number)))
     throw failure(exit_code::run, "expected proof of this run's secret, got none: it is another run's coordinator");
 }

@@ -13,10 +13,17 @@
 
 #include <span>
 
+#include "base/failure.hpp"
 #include "control/asio.hpp"
 #include "control/blob.hpp"
 
 namespace regatta {
+
+// The other side has not accepted the proof: its secret is another one, or it ended at that moment.
+class proof_refused : public failure {
+public:
+  using failure::failure;
+};
 
 struct proven_rank {
   std::uint32_t number = 0; // the caller checks that the run has such a rank
@@ -30,8 +37,8 @@ struct proven_rank {
 asio::awaitable<proven_rank> admit_rank(tcp::socket& socket, std::span<const blob> secrets, bool& proven);
 
 // The rank's side; `rank` is its number. Throws failure (run) if the other side is no coordinator of this version or
-// does not know the secret, boost::system::system_error if the connection ends. `socket` and `secret` must outlive the
-// coroutine.
+// does not know the secret, proof_refused if it ends the connection after the rank's proof,
+// boost::system::system_error if the connection ends before. `socket` and `secret` must outlive the coroutine.
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank);
 
 } // namespace regatta

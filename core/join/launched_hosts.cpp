@@ -54,14 +54,14 @@ public:
     std::vector<std::uint32_t> slots;
   };
 
-  gathering(launch_meeting& meeting, const launcher_environment& self)
-      : self_(self), size_(self.size * self.slots), secret_(meeting.secret), code_used_(meeting.codes.size()),
-        secrets_(secrets_of(meeting)),
+  gathering(launch_meeting& at, const launcher_environment& self)
+      : self_(self), size_(self.size * self.slots), secret_(at.secret), code_used_(at.codes.size()),
+        secrets_(secrets_of(at)),
         door_(io_, {secrets_, size_, [this](const proven_rank& who, tcp::socket& s) { return admit(who.secret, s); },
                     [this](asio::awaitable<void> c) { spawn(std::move(c)); },
                     [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); }}) {
-    door_.adopt(std::move(meeting.port));
-    local_.assign(meeting.local.release());
+    door_.adopt(std::move(at.port));
+    local_.assign(at.local.release());
   }
 
   std::vector<std::unique_ptr<host>> wait() {
@@ -159,15 +159,17 @@ private:
   // Returns "2 of 4 have joined (n0: 0, 1); missing: 2, 3".
   std::string state() const {
     std::vector<bool> there(size_);
-    std::string joined;
+    std::map<std::vector<std::uint32_t>, std::string> hosts; // by their processes, to show them in order
     for (const auto& h : hosts_) {
       std::vector<std::uint32_t> slots = h->slots;
       std::ranges::sort(slots);
       for (const std::uint32_t s : slots)
         if (s < size_) there[s] = true;
-      joined +=
-          fmt::format("{}{}: {}", joined.empty() ? "" : "; ", h->hello.value("host", "unknown"), ranges_of(slots));
+      if (!slots.empty()) hosts[slots] = h->hello.value("host", "unknown");
     }
+    std::string joined;
+    for (const auto& [slots, name] : hosts)
+      joined += fmt::format("{}{}: {}", joined.empty() ? "" : "; ", name, ranges_of(slots));
     std::vector<std::uint32_t> missing;
     for (std::uint32_t s = 0; s < size_; ++s)
       if (!there[s]) missing.push_back(s);
@@ -220,15 +222,21 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
   if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
   if (const std::string table = differences_of_hosts(names, who); !table.empty()) {
     const std::string text = "the hosts run different programs:" + table;
-    if (!allow_different)
+    if (!allow_different) {
+      dismiss();
       throw failure(exit_code::usage, text + "\ninstall the same one on all hosts, or allow the difference with "
                                              "--allow-different-binaries");
+    }
     warnings_.push_back(text);
   }
   for (std::string& warning : unequal_machines(names, descriptions_)) warnings_.push_back(std::move(warning));
 }
 
 launched_hosts::~launched_hosts() {
+  dismiss();
+}
+
+void launched_hosts::dismiss() noexcept {
   for (const host_link& link : links_) {
     try {
       if (link.socket.get() >= 0) send_frame(link.socket, {{"t", "leave"}});

@@ -48,6 +48,8 @@ public:
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:
+  // Tells the agents that the launch is over.
+  void dismiss() noexcept;
   // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error".
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);

@@ -62,6 +62,7 @@ unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& se
                      std::chrono::milliseconds limit, std::string& why) {
   asio::io_context io{1};
   unique_fd connected;
+  std::exception_ptr refused;
   why = "no answer";
   asio::co_spawn(
       io,
@@ -75,6 +76,8 @@ unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& se
           connected = unique_fd(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 3));
         } catch (const boost::system::system_error& e) {
           why = e.code().message();
+        } catch (const proof_refused&) {
+          refused = std::current_exception();
         } catch (const failure& e) {
           why = e.what();
         }
@@ -82,6 +85,7 @@ unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& se
       },
       asio::detached);
   io.run_for(limit);
+  if (refused) std::rethrow_exception(refused);
   if (connected.get() >= 0) notice_lost_host(connected);
   return connected;
 }

@@ -19,7 +19,7 @@ unique_fd listen_on_all(std::uint16_t port, std::uint16_t tries, std::uint16_t& 
 
 // Resolves `host` (a name or a numeric address) and connects to the first of its addresses that answers, as process
 // `number` of the launch: the connection has proven the secret. Returns -1, and stores the reason in `why`, if there is
-// no such connection within `limit`.
+// no such connection within `limit`. Throws proof_refused (control/handshake.hpp) if the other side has another secret.
 unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& secret, std::uint32_t number,
                      std::chrono::milliseconds limit, std::string& why);
 

@@ -21,11 +21,13 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
+#include "control/handshake.hpp"
 #include "control/rank_arguments.hpp"
 #include "join/agent.hpp"
 #include "join/binding.hpp"
 #include "join/codes.hpp"
 #include "join/frames.hpp"
+#include "join/ending.hpp"
 #include "join/packets.hpp"
 #include "join/pmix.hpp"
 #include "join/secret.hpp"
@@ -46,7 +48,9 @@ constexpr auto meet_limit = 60s;      // for a name to be known, and process 0 t
 constexpr auto same_host_limit = 10s; // for process 0 on this host
 constexpr auto attempt_limit = 3s;    // for one attempt to connect
 constexpr auto attempt_pause = 100ms;
-constexpr auto agent_limit = 75s; // for the agent of this host, which waits for the coordinator before it serves
+constexpr auto refusal_limit = 4s; // from the first time to the last that process 0 refuses this host's secret
+constexpr auto refusal_pause = 500ms;
+constexpr auto listen_limit = 2s; // for the first process of this host, between its bind() and its listen()
 
 std::string campaign_name(const launcher_environment& self) {
   return self.job + " campaign";
@@ -79,13 +83,25 @@ struct whereabouts {
   blob secret;
 };
 
+// Throws failure (usage): process 0 has another secret.
+[[noreturn]] void refuse_secret(const launcher_environment& self, const std::string& host, std::uint16_t port) {
+  throw failure(exit_code::usage,
+                fmt::format("{}: process 0 at {} port {} has another secret than this host{}", self.launcher, host, port,
+                            self.secret_file.empty()
+                                ? ""
+                                : fmt::format(": REGATTA_SECRET_FILE={} must be the same file on all hosts, and each "
+                                              "launch needs a port of its own",
+                                              one_line(self.secret_file))));
+}
+
 // Connects the agent of this host to the campaign. A campaign on this host is found without a network and without a
-// secret. Throws failure (run) if there is no connection in time.
+// secret. Throws failure: (run) if there is no connection in time, (usage) if process 0 has another secret.
 unique_fd connect_agent(const launcher_environment& self, const std::optional<whereabouts>& where, blob& secret,
                         std::uint32_t first) {
   const auto limit = where ? std::chrono::seconds(meet_limit) : std::chrono::seconds(same_host_limit);
   const auto until = clock::now() + limit;
   std::string why = "no answer", target;
+  std::optional<clock::time_point> refused; // the first time
   for (std::uint32_t attempt = 0; clock::now() < until; ++attempt) {
     if (const unique_fd local = connect_at(campaign_name(self)); local.get() >= 0)
       if (const auto told = get(local.get())) {
@@ -98,7 +114,15 @@ unique_fd connect_agent(const launcher_environment& self, const std::optional<wh
       for (const std::string& host : where->hosts) {
         target = host;
         const auto port = static_cast<std::uint16_t>(where->port + attempt % where->tries);
-        if (unique_fd fd = connect_to(host, port, secret, first, attempt_limit, why); fd.get() >= 0) return fd;
+        try {
+          if (unique_fd fd = connect_to(host, port, secret, first, attempt_limit, why); fd.get() >= 0) return fd;
+        } catch (const proof_refused& e) {
+          // Another launch may hold the first of several ports, or be about to leave this one.
+          if (!refused) refused = clock::now();
+          if (clock::now() > *refused + refusal_limit && attempt >= where->tries) refuse_secret(self, host, port);
+          why = e.what();
+          std::this_thread::sleep_for(refusal_pause);
+        }
       }
     }
     std::this_thread::sleep_for(attempt_pause); // process 0 does not listen yet, or its name is not known yet
@@ -177,17 +201,22 @@ std::optional<whereabouts> find_whereabouts(const launcher_environment& self, st
   return whereabouts{told.at("hosts"), told.at("port"), 1, told.at("secret").get<blob>()};
 }
 
-// Serves the agent of this host as one of the launch's processes; returns whether the launch has ended in order.
+// Serves the agent of this host as one of the launch's processes, until the launch is over. Returns whether it has ended
+// in order; if not, the agent or the coordinator is gone.
 bool serve_as(std::uint32_t slot, const launcher_environment& self, const launcher_request_handlers& handlers) {
   take_oom_score(raised_oom_score().c_str()); // the kernel kills a rank before the campaign's process
-  const auto until = clock::now() + agent_limit;
+  const auto until = clock::now() + listen_limit;
   unique_fd agent;
   while ((agent = connect_at(self.job)).get() < 0) {
-    if (clock::now() > until) throw failure(exit_code::run, "the first process of this host does not serve");
-    std::this_thread::sleep_for(10ms); // it has just been started
+    if (clock::now() > until) return false;
+    std::this_thread::sleep_for(10ms);
   }
-  put(agent.get(), {{"slot", slot}});
-  return serve_agent(agent.get(), handlers);
+  try {
+    put(agent.get(), {{"slot", slot}});
+    return serve_agent(agent.get(), handlers);
+  } catch (const failure&) { // the agent ended at this moment
+    return false;
+  }
 }
 
 void show_codes(const std::vector<std::string>& codes, std::uint16_t port) {
@@ -240,6 +269,7 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
       const auto told = get(campaign.channel.get());
       if (!told) std::_Exit(static_cast<int>(exit_code::run)); // process 0 has said why
       self->size = told->at("size");
+      expect_echoes_of(::getppid());
       return std::make_unique<launched_hosts>(std::move(here), *self, allow_different);
     }
   }
@@ -247,11 +277,10 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
   child agent;
   if (unique_fd processes = listen_at(self->job); processes.get() >= 0) // this is the first process of its host
     if ((agent = fork_child(SIGKILL)).pid == 0) {
-      forget_interruptions();
+      await_end_at_interruptions();
       campaign.channel.reset();
       be_agent(*self, std::move(processes), agent.channel.get(), first);
     }
-  forget_interruptions(); // the launcher ends the processes that it started
   std::uint32_t slot = first;
   for (std::uint32_t extra = 1; extra < self->slots; ++extra)
     if (fork_child(SIGKILL).pid == 0) {
@@ -260,6 +289,8 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
       agent = {};
       break;
     }
+
+  await_end_at_interruptions(campaign.pid);
 
   // mpirun ends the job if a process exits without ending its PMIx connection.
   std::unique_ptr<pmix_exchange> pmix;
@@ -273,8 +304,14 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
 
   const bool in_order = serve_as(slot, *self, handlers);
   int code = in_order ? 0 : static_cast<int>(exit_code::run);
+  if (agent.pid > 0) {
+    const int agents = exit_code_of(agent.pid); // the agent has said why
+    if (!in_order && agents) code = agents;
+  } else if (!in_order && !end_was_asked()) {
+    print_error(fmt::format("regatta: process {}: the launch has ended; the first process of this host says why\n", slot));
+  }
+  if (end_was_asked()) code = static_cast<int>(exit_code::interrupted);
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);
-  if (agent.pid > 0) exit_code_of(agent.pid);
   pmix.reset();
   std::exit(code); // runs exit handlers of plugins
 }
@@ -332,11 +369,11 @@ int join_launch(const std::string& address, const std::string& code, const launc
   run_on({});
   const child agent = fork_child(SIGKILL);
   if (agent.pid == 0) {
-    forget_interruptions();
+    await_end_at_interruptions();
     serve_as_agent(std::move(setup));
   }
   setup = {};
-  forget_interruptions(); // Ctrl-C ends this process, and with it its ranks
+  await_end_at_interruptions();
   const bool in_order = serve_as(self.rank, self, handlers);
   exit_code_of(agent.pid);
   return in_order ? 0 : static_cast<int>(exit_code::run);

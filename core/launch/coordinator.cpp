@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "control/crypto.hpp"
 #include "control/rank_arguments.hpp"
+#include "launch/host_link.hpp"
 #include "launch/local_host.hpp"
 #include "launch/remote_host.hpp"
 
@@ -73,6 +74,9 @@ launch_result coordinator::run() {
   io_.run();
   if (broken_) std::rethrow_exception(broken_);
   if (!result_.failure && !result_.interrupted) result_.failure = suspicion_;
+  for (std::uint32_t h = 0; h < plan_.hosts.size(); ++h)
+    if (std::ranges::any_of(plan_.ranks, [h](const rank_plan& r) { return r.host == h; }))
+      result_.hosts.push_back({plan_.hosts[h]->name, plan_.hosts[h]->clock.course()});
   return std::move(result_);
 }
 
@@ -110,7 +114,11 @@ void coordinator::ended(std::uint32_t rank, const std::string& how, bool well) {
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
-    fail(m, how + " before its result", run_failed);
+    // A launcher that ends its job sends SIGTERM to ranks as well, perhaps before this process.
+    if (!plan_.hosts.empty() && how.starts_with("killed by SIGTERM"))
+      suspect(m, how + " before its result", run_failed);
+    else
+      fail(m, how + " before its result", run_failed);
   }
 }
 

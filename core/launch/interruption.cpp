@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
 
-std::atomic<int> scopes{0}, came{0}, event{-1};
+std::atomic<int> scopes{0}, came{0}, echoes{0}, echoing{0}, event{-1};
 
 using actions = std::array<struct sigaction, signals.size()>;
 actions before_program, before_scopes;
@@ -54,9 +54,10 @@ void kill_children() noexcept {
 }
 
 // Calls only async-signal-safe functions.
-void on_signal(int) {
+void on_signal(int, siginfo_t* info, void*) {
   const int error = errno;
-  if (scopes.load() == 0 || came.fetch_add(1) > 0) {
+  const bool echo = info->si_code <= 0 && echoing.load() > 0 && info->si_pid == echoing.load();
+  if (scopes.load() == 0 || (echo ? echoes : came).fetch_add(1) > 0) {
     kill_children();
     ::_exit(static_cast<int>(exit_code::interrupted));
   }
@@ -67,7 +68,8 @@ void on_signal(int) {
 
 void install(actions& before) {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO;
   for (const int s : signals) sigaddset(&action.sa_mask, s); // handle one signal at a time
   for (std::size_t i = 0; i < signals.size(); ++i) {
     ::sigaction(signals[i], nullptr, &before[i]);
@@ -85,6 +87,10 @@ void end_at_interruptions() {
   install(before_program);
 }
 
+void expect_echoes_of(int sender) {
+  echoing = sender;
+}
+
 void forget_interruptions() {
   restore(before_program);
 }
@@ -97,7 +103,7 @@ interruption::interruption() {
   }
   std::uint64_t old = 0;
   (void)!::read(event.load(), &old, sizeof old);
-  came = 0;
+  came = echoes = 0;
   ++scopes; // before the handler is installed, which reads it
   install(before_scopes);
 }
@@ -108,7 +114,7 @@ interruption::~interruption() {
 }
 
 bool interruption::requested() const noexcept {
-  return came.load() > 0;
+  return came.load() > 0 || echoes.load() > 0;
 }
 
 int interruption::descriptor() const noexcept {

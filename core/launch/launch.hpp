@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/clock_course.hpp"
 #include "launch/stall_detector.hpp"
 
 namespace regatta {
@@ -80,6 +81,8 @@ struct launch_result {
   std::optional<rank_failure> failure; // std::nullopt: every rank gave its result, or the run was interrupted
   std::vector<std::pair<std::uint32_t, std::string>> warnings; // rank, and how it ended wrongly after its result
   bool interrupted = false;                                    // SIGINT, SIGTERM or SIGHUP
+  // With launch_plan::hosts: those of a rank, in their order there, and their clocks against that of this process.
+  std::vector<timed_host> hosts;
 };
 
 // [main] Runs the ranks, and returns when all have ended. Within 5 s of a rank's death no process that launch() started

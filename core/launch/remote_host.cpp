@@ -21,6 +21,8 @@ namespace {
 
 constexpr auto late_host = 1s; // of a host; the network between hosts may delay some
 constexpr auto ping_pause = 500ms;
+constexpr int burst = 8;                 // exchanges that compare the clocks at the begin and the end of a run
+constexpr auto final_comparison = 300ms; // no further exchange begins then: the network is slow
 constexpr auto loss_pause = 500ms;
 
 } // namespace
@@ -79,7 +81,23 @@ void remote_host::start() {
                {"lasting", plan_.lasting},
                {"nonce", plan_.nonce}},
               std::make_shared<const blob>(json::to_cbor(jobs)));
+  link_.clock.clear(); // exchanges of the last run are too old to bound the offset
+  compare_clocks();
   spawn_(serve());
+}
+
+void remote_host::compare_clocks() {
+  pings_left_ = burst;
+  ping();
+}
+
+void remote_host::ping() {
+  wire_->send({{"t", "ping"}, {"at", rg::steady_ns()}});
+}
+
+void remote_host::finish() {
+  done_ = true;
+  wire_->send({{"t", "over"}}, {}, [this] { events_.finished(); });
 }
 
 void remote_host::send(std::span<const std::uint32_t> ranks, const json& header, std::shared_ptr<const blob> payload) {
@@ -112,9 +130,9 @@ void remote_host::tick(clock::time_point now, clock::duration late) {
   heard_ = std::max(heard_ + late, wire_->heard());
   if (!plan_.limits.debugged && now - heard_ > plan_.limits.silence) {
     lose(fmt::format("no sign of life for {:.1f} s", std::chrono::duration<double>(now - heard_).count()));
-  } else if (now - pinged_ > ping_pause) {
+  } else if (now - pinged_ > ping_pause && pings_left_ == 0) {
     pinged_ = now;
-    wire_->send({{"t", "ping"}, {"at", rg::steady_ns()}});
+    ping();
   }
 }
 
@@ -147,12 +165,19 @@ bool remote_host::handle(message&& f) {
   }
   if (type == "pong") {
     link_.clock.add(f.header.at("at"), rg::steady_ns(), f.header.at("clock"));
+    if (pings_left_ > 0 && --pings_left_ > 0 && !(ranks_ended_ && clock::now() - ended_at_ > final_comparison)) {
+      ping();
+    } else if (ranks_ended_) {
+      finish();
+      return false;
+    }
     return true;
   }
   if (type == "done") {
-    done_ = true;
-    wire_->send({{"t", "over"}}, {}, [this] { events_.finished(); });
-    return false;
+    ranks_ended_ = true;
+    ended_at_ = clock::now();
+    compare_clocks();
+    return true;
   }
   const std::uint32_t rank = f.header.at("rank");
   if (type == "log") {
@@ -192,6 +217,7 @@ void remote_host::lose(const std::string& why) {
   wire_->close();
   link_.socket = {};
   link_.lost = why;
+  if (ranks_ended_) return events_.finished();
   std::vector<std::uint32_t> ranks;
   for (const auto& entry : plan_.ranks) ranks.push_back(entry.first);
   events_.certain(ranks.front(), fmt::format("host {} ({} {}): {}", link_.name, ranks.size() == 1 ? "rank" : "ranks",

@@ -11,7 +11,8 @@
 //                   over    answers done: the last frame of the run
 //   from the agent  started, connected, frame, disconnected, certain, warned, ended, log: as host_events, for "rank"
 //                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
-//                   pong    "clock": the time there, rg::steady_ns()
+//                   pong    "clock": the time there, rg::steady_ns(). The clocks are compared often at the begin and at
+//                           the end of a run, when few processes use the CPUs, and every 500 ms in between
 //                   done    all ranks have ended: the last frame of the run to the coordinator
 #pragma once
 
@@ -23,7 +24,6 @@
 
 #include "control/asio.hpp"
 #include "control/channel.hpp"
-#include "launch/host_clock.hpp"
 #include "launch/host_link.hpp"
 #include "launch/launch.hpp"
 #include "launch/rank_host.hpp"
@@ -67,10 +67,15 @@ private:
 
   // Receives frames until "done" or the end of the connection.
   asio::awaitable<void> serve();
-  // Handles one frame. Returns false after "done".
+  // Handles one frame. Returns false after the last one.
   bool handle(message&& f);
   // The host cannot take part any more: the connection is closed, and all of its ranks count as ended.
   void lose(const std::string& why);
+  // Begins to compare the clocks `burst` times, one exchange after the other.
+  void compare_clocks();
+  void ping();
+  // Ends the run there: all of its ranks have ended.
+  void finish();
 
   asio::io_context& io_;
   const remote_plan plan_;
@@ -80,8 +85,10 @@ private:
   std::shared_ptr<channel> wire_;
   std::map<std::uint32_t, rank_sign> signs_;
   bool some_are_quiet_ = false; // by the latest "signs"
-  bool done_ = false;           // "done" has come, or the host was lost
-  clock::time_point heard_{}, pinged_{};
+  bool ranks_ended_ = false;    // "done" has come
+  bool done_ = false;           // finish() or lose() was called
+  int pings_left_ = 0;          // of compare_clocks()
+  clock::time_point heard_{}, pinged_{}, ended_at_{};
 };
 
 } // namespace regatta

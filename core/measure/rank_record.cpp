@@ -118,6 +118,7 @@ void each_member(R& r, Visit&& visit) {
   visit("worker", r.worker);
   visit("server", r.server);
   visit("host", r.host);
+  visit("numa_node", r.numa_node);
   visit("role", r.role);
   visit("region_begin", r.region_begin);
   visit("region_end", r.region_end);

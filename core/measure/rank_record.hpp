@@ -3,7 +3,8 @@
 // The measurements of one rank in one run. The rank fills a record and sends it to the coordinator as JSON;
 // run_figures.hpp computes the run's figures from the records of all ranks. docs/measurement.md defines each number.
 //
-// Times are nanoseconds of the host's steady clock, so times of two ranks on one host can be compared.
+// Times are nanoseconds of the host's steady clock, so times of two ranks on one host can be compared. For ranks on
+// several hosts the record of the run has the course of each host's clock (measure/records.hpp).
 #pragma once
 
 #include <cstdint>
@@ -59,10 +60,11 @@ struct strategy_records {
 
 struct rank_record {
   std::int32_t rank = 0;
-  std::int32_t worker = -1; // its number as a worker; -1: it is no worker
-  std::int32_t server = -1; // its number as a server; -1: it is no server
-  std::string host;
-  std::string role; // "worker 0 + server 0": for people
+  std::int32_t worker = -1;              // its number as a worker; -1: it is no worker
+  std::int32_t server = -1;              // its number as a server; -1: it is no server
+  std::string host;                      // of several hosts, each has another name
+  std::optional<std::int32_t> numa_node; // of the CPUs that it may run on; std::nullopt: several, or unknown
+  std::string role;                      // "worker 0 + server 0": for people
 
   // The timed region: from this rank's return from the barrier after warm-up to its end of the last step, which is not
   // before that step's `end`.

@@ -21,7 +21,9 @@ json run_record(const experiment& e, std::uint64_t number, const finished_run& r
             {"round", r.round},
             {"asynchronous", r.asynchronous},
             {"plugins", r.plugins},
-            {"ranks", r.ranks}};
+            {"ranks", r.ranks},
+            {"hosts", json::array()}};
+  for (const timed_host& host : r.hosts) j["hosts"].push_back(to_json(host));
   if (r.role == "case") {
     j["facts"] = members_to_json(r.facts);
     j["needs"] = json::array();

@@ -30,14 +30,6 @@ std::optional<double> variation(const std::vector<double>& samples);
 // median. The medians of the single parts would not, because each may come from another sample.
 std::vector<std::size_t> middle(const std::vector<double>& samples);
 
-// Returns the mean of value(i) over the samples i that form the median of `by`. Requires at least one sample.
-template <class Value> double mean_of_middle(const std::vector<double>& by, Value value) {
-  const std::vector<std::size_t> chosen = middle(by);
-  double sum = 0;
-  for (const std::size_t i : chosen) sum += value(i);
-  return sum / static_cast<double>(chosen.size());
-}
-
 // Selects at most `most` (2 or more) of `count` samples. Returns their indices, ascending and evenly spaced, always
 // with the first and the last sample; all indices if count <= most.
 std::vector<std::size_t> thinned(std::size_t count, std::size_t most);

@@ -15,19 +15,28 @@ using nlohmann::json;
 
 struct loss_part {
   const char *member, *name;
+  std::size_t colour;
 };
 
-// In the order of the waterfall; the colour of a part is its index.
-constexpr loss_part loss_parts[] = {
-    {"compute", "compute"}, {"wait", "wait"},   {"exposed_communication", "communication"},
-    {"update", "update"},   {"input", "input"}, {"other", "other"}};
+// In the order of the waterfall. "blocked" is there in place of wait and communication.
+constexpr loss_part loss_parts[] = {{"compute", "compute", 0},
+                                    {"wait", "wait", 1},
+                                    {"exposed_communication", "communication", 2},
+                                    {"blocked", "blocked", no_series},
+                                    {"update", "update", 3},
+                                    {"input", "input", 4},
+                                    {"other", "other", 5}};
 constexpr std::size_t colour_of_e = 6;
 
 // Draws one waterfall a case, from 1 by way of each cause to E.
 std::optional<figure> waterfalls(const result_view& r) {
   rows_chart chart{
       "lost", "Where the efficiency went, from 1 down to E", {"E", measure::plain, false, true, {}}, {}, {}, {1}};
-  for (std::size_t p = 0; p < std::size(loss_parts); ++p) chart.legend.emplace_back(loss_parts[p].name, p);
+  for (const loss_part& part : loss_parts)
+    if (part.colour != no_series || std::ranges::any_of(r.measured(), [&](std::size_t i) {
+          return number_at(r.entry(i), "lost.blocked").has_value();
+        }))
+      chart.legend.emplace_back(part.name, part.colour);
   for (const std::size_t i : r.measured()) {
     if (chart.rows.size() == most_rows) break;
     const json& entry = r.entry(i);
@@ -37,11 +46,11 @@ std::optional<figure> waterfalls(const result_view& r) {
     row.label = r.name_of(i);
     row.colour = colour_of_e;
     double at = 1;
-    for (std::size_t p = 0; p < std::size(loss_parts); ++p) {
-      const double share = number_at(entry, std::string("lost.") + loss_parts[p].member).value_or(0);
+    for (const loss_part& part : loss_parts) {
+      const double share = number_at(entry, std::string("lost.") + part.member).value_or(0);
       if (share != 0)
-        row.marks.push_back(bar{at, at - share, p,
-                                r.shows_marks() ? fmt::format("{} {}", loss_parts[p].name, percent_text(share)) : ""});
+        row.marks.push_back(bar{at, at - share, part.colour,
+                                r.shows_marks() ? fmt::format("{} {}", part.name, percent_text(share)) : ""});
       at -= share;
     }
     row.marks.push_back(dot{*efficiency, std::nullopt, "E " + ratio_text(*efficiency),

@@ -9,6 +9,7 @@
 #include "page/chart/rows_chart.hpp"
 #include "page/sections.hpp"
 #include "report/rounded.hpp"
+#include "report/stragglers_table.hpp"
 
 namespace regatta::page {
 namespace {
@@ -149,6 +150,22 @@ std::string straggler_of(const std::vector<std::vector<double>>& ranks) {
   return ranks.size() < 2 || least <= 0 ? "-" : fmt::format("rank {}, {:.2f} x", slowest, most / least);
 }
 
+void write_stragglers(writer& w, const result_view& r) {
+  const text_table slow = table_of_stragglers(r.document());
+  if (slow.rows.empty()) return;
+  w.paragraph("The slowest rank holds the others back. Of each rank: the host, the median of the computing time of a "
+              "step, and in which share of the steps it was the last one that ended its backward pass.");
+  page_table table;
+  table.keys = slow.keys;
+  for (const table_column& c : slow.columns) table.columns.push_back({c.header, "", "", c.right});
+  for (const table_row& row : slow.rows) {
+    page_row& of = table.rows.emplace_back();
+    of.note = row.note;
+    for (const std::string& text : row.cells) of.cells.push_back({text, nullptr, ""});
+  }
+  w.table(table);
+}
+
 } // namespace
 
 void write_steps(writer& w, const result_view& r) {
@@ -176,6 +193,7 @@ void write_steps(writer& w, const result_view& r) {
     table.rows[i].cells.push_back({straggler_of(steps_by_rank(r.entry(i))), nullptr, ""});
   remove_empty_columns(table);
   w.table(table);
+  write_stragglers(w, r);
 }
 
 } // namespace regatta::page

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/rank.hpp"
 
+#include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "rank/server.hpp"
 #include "rank/session.hpp"
@@ -51,6 +52,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   record.host = host;
+  record.numa_node = numa_node_of(available_cpus());
   if (worker) record.role = fmt::format("worker {}", s.cluster.worker);
   if (s.cluster.server >= 0) record.role += fmt::format("{}server {}", worker ? " + " : "", s.cluster.server);
   if (worker) record.weights_hash = hash_of_weights(s.strategy());

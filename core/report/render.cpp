@@ -13,6 +13,7 @@
 #include "report/pivot.hpp"
 #include "report/quantity.hpp"
 #include "report/result_checks.hpp"
+#include "report/stragglers_table.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta {
@@ -21,6 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_lost_parts = 3;
+constexpr const char* stragglers_title = "The slowest rank holds the others back: computing time of a step, and how "
+                                         "often it was the last one:";
 
 // A notice names the place of a key first: "x.toml:14:1: notice: optimizer.momentum has no effect ...".
 std::string labelled(const std::string& warning) {
@@ -39,6 +42,8 @@ std::string console(const json& result, const render_options& options) {
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw(cases.table, options.width);
   if (!left_out.empty()) out += "\n" + fill("left out at this width: " + join(left_out), options.width, 2);
   if (const std::string pivot = render_pivot(result, false, options.width); !pivot.empty()) out += "\n" + pivot;
+  if (const text_table slow = table_of_stragglers(result); !slow.rows.empty())
+    out += "\n" + fill(stragglers_title, options.width, 0) + draw(slow, options.width);
   if (text_table claims = table_of_claims(result); !claims.rows.empty()) {
     fit(claims, options.width);
     out += "\n" + draw(claims, options.width);
@@ -64,6 +69,8 @@ std::string markdown(const json& result, const render_options& options) {
   out += "\n";
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw_markdown(cases.table);
   if (const std::string pivot = render_pivot(result, true); !pivot.empty()) out += "\n" + pivot;
+  if (const text_table slow = table_of_stragglers(result); !slow.rows.empty())
+    out += fmt::format("\n{}\n\n{}", stragglers_title, draw_markdown(slow));
   if (const text_table claims = table_of_claims(result); !claims.rows.empty()) out += "\n" + draw_markdown(claims);
   const auto warnings = warnings_of(result), wrong = check_results(result.at("results")), verdict = verdict_of(result);
   if (!warnings.empty() || !wrong.empty() || !verdict.empty() || !options.path.empty()) out += "\n";

@@ -101,7 +101,9 @@ void campaign_records::add_run(const json& record) {
   }
   std::vector<rank_record> ranks;
   for (const json& rank : member<std::vector<json>>(record, "ranks")) ranks.push_back(record_from_json(rank));
-  run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"));
+  std::vector<timed_host> hosts;
+  for (const json& host : member<std::vector<json>>(record, "hosts")) hosts.push_back(timed_host_from_json(host));
+  run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"), hosts);
   round_runs& round = rounds_[round_number];
   if (role == "case") {
     recorded_repeat repeat;

@@ -12,6 +12,7 @@
 #include "measure/statistics.hpp"
 #include "results/efficiency.hpp"
 #include "results/entry_members.hpp"
+#include "results/hosts_entry.hpp"
 #include "results/run_entry.hpp"
 #include "results/time_to_target.hpp"
 
@@ -70,10 +71,9 @@ json repeats_entry(const measure_config& m, const std::vector<repeat_figures>& r
 }
 
 json time_entry(const std::vector<repeat_figures>& repeats, const std::vector<double>& rates) {
-  json j = json::object();
-  for (const auto& [name, part] : time_part_names)
-    j[name] = mean_of_middle(rates, [&, member = part](std::size_t i) { return repeats[i].run.time.*member; });
-  return j;
+  std::vector<time_parts> chosen;
+  for (const std::size_t i : middle(rates)) chosen.push_back(repeats[i].run.time);
+  return time_entry(mean_parts(chosen));
 }
 
 // True only if the workers of every repeat ended with the same weights; null if they need not or it is unknown.
@@ -184,6 +184,9 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
     add(fmt::format("disturbed: {} of {} repeats, which stay in the figures", disturbed, repeats.size()));
   if (const auto skipped = repeats.front().run.skipped_records; skipped > 0)
     add(fmt::format("skipped {} damaged {} of the data", skipped, skipped == 1 ? "record" : "records"));
+  for (const repeat_figures& r : repeats)
+    if (!r.run.clocks.reason.empty())
+      add(fmt::format("wait and exposed_communication are not told apart: {}", r.run.clocks.reason));
   if (steal > steal_worth_a_warning)
     add(fmt::format("steal: the hypervisor gave {:.0f} % of the CPU time to others", 100 * steal));
   return warnings;
@@ -218,6 +221,9 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["strategy"] = strategy_entry(repeats);
   std::vector<const run_figures*> runs;
   for (const repeat_figures& r : repeats) runs.push_back(&r.run);
+  entry["hosts"] = places_entry(first);
+  entry["clocks"] = clocks_entry(runs);
+  entry["stragglers"] = stragglers_entry(runs);
   entry["memory_peak_bytes"] = memory_entry(runs);
   entry["cpu_seconds"] = cpu_entry(repeats);
   entry["gpu"] = gpu_entry(runs);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/statistics.hpp"
+#include "results/hosts_entry.hpp"
 #include "results/run_entry.hpp"
 
 namespace regatta {
@@ -57,15 +58,13 @@ void add_efficiency(json& entry, const case_config& config, const std::vector<re
   entry["efficiency"] = ratio_entry(efficiencies);
   entry["contention"] = ratio_entry(contentions);
   entry["efficiency_over_contention"] = ratio_entry(over_contentions);
-  const auto share = [&](auto get) {
-    return mean_of_middle(efficiencies, [&](std::size_t i) { return get(losses[i].parts); });
-  };
-  entry["lost"] = {{"input", share([](const time_parts& p) { return p.input; })},
-                   {"compute", share([](const time_parts& p) { return p.forward + p.backward; })},
-                   {"update", share([](const time_parts& p) { return p.update; })},
-                   {"exposed_communication", share([](const time_parts& p) { return p.exposed_communication; })},
-                   {"wait", share([](const time_parts& p) { return p.wait; })},
-                   {"other", share([](const time_parts& p) { return p.other; })}};
+  std::vector<time_parts> chosen;
+  for (const std::size_t i : middle(efficiencies)) chosen.push_back(losses[i].parts);
+  json lost = time_entry(mean_parts(chosen));
+  lost["compute"] = lost["forward"].get<double>() + lost["backward"].get<double>();
+  lost.erase("forward");
+  lost.erase("backward");
+  entry["lost"] = std::move(lost);
 }
 
 } // namespace regatta

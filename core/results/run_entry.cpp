@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "measure/statistics.hpp"
+#include "results/hosts_entry.hpp"
 #include "results/inference.hpp"
 #include "results/time_to_target.hpp"
 
@@ -96,8 +97,7 @@ std::optional<double> evaluation_seconds(const run_figures& run) {
 
 json run_entry(const run_figures& run, const measure_config& m) {
   const auto to_target = time_to_target_of(m, run);
-  json time = json::object(), counted = json::array();
-  for (const auto& [name, part] : time_part_names) time[name] = run.time.*part;
+  json counted = json::array();
   for (const std::vector<double>& steps : run.step_seconds) counted.push_back(steps.size());
   return {
       {"samples", run.samples},
@@ -107,7 +107,10 @@ json run_entry(const run_figures& run, const measure_config& m) {
       {"samples_per_second", run.samples_per_second},
       {"samples_per_worker_step", run.samples_per_worker_step},
       {"step_seconds", steps_entry(run)},
-      {"time", time},
+      {"time", time_entry(run.time)},
+      {"hosts", places_entry(run)},
+      {"clocks", clocks_entry({&run})},
+      {"stragglers", stragglers_entry({&run})},
       {"communication_total", run.communication_seconds},
       {"server_update", or_null(run.server_update_seconds)},
       {"drain_seconds", run.drain_seconds},

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/failure.hpp"
+#include "measure/statistics.hpp"
 
 namespace regatta {
 namespace {
@@ -44,14 +46,29 @@ records_view workers_of(const std::vector<rank_record>& records) {
   return workers;
 }
 
-// Returns for every step when the last worker of the host ended its backward pass.
-std::vector<std::int64_t> last_compute_end(const records_view& workers, const std::string& host) {
-  std::vector<std::int64_t> last(workers.front()->steps.size(), std::numeric_limits<std::int64_t>::min());
-  for (const rank_record* w : workers) {
-    if (w->host != host) continue;
-    for (std::size_t s = 0; s < last.size(); ++s) last[s] = std::max(last[s], w->steps[s].compute_end);
-  }
+// The worker that ended its backward pass of a step last, and when, by the common clock.
+struct last_worker {
+  std::size_t worker = 0;
+  std::int64_t at = std::numeric_limits<std::int64_t>::min();
+};
+
+std::vector<last_worker> last_workers(const records_view& workers, const common_clock& clock) {
+  std::vector<last_worker> last(workers.front()->steps.size());
+  for (std::size_t w = 0; w < workers.size(); ++w)
+    for (std::size_t s = 0; s < last.size(); ++s) {
+      const std::int64_t end = workers[w]->steps[s].compute_end, at = end - clock.ahead(*workers[w], end);
+      if (at > last[s].at) last[s] = {w, at};
+    }
   return last;
+}
+
+// Returns for every step when the last worker ended its backward pass, as time of this worker's clock.
+std::vector<std::int64_t> last_compute_end(const rank_record& worker, const std::vector<last_worker>& last,
+                                           const common_clock& clock) {
+  std::vector<std::int64_t> ends;
+  for (std::size_t s = 0; s < last.size(); ++s)
+    ends.push_back(last[s].at + clock.ahead(worker, worker.steps[s].compute_end));
+  return ends;
 }
 
 // Return how long the worker waited for the last worker, which had computed (at `last`) the step that this one depends
@@ -108,9 +125,42 @@ std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchr
   return counted;
 }
 
+// Returns the durations of the worker's first `counted` steps, in seconds; with `computing`, without the time blocked.
+std::vector<double> durations(const rank_record& worker, std::size_t counted, bool computing) {
+  std::vector<double> all;
+  for (std::size_t s = 0; s < counted; ++s) {
+    const step_time& t = worker.steps[s];
+    all.push_back(seconds(t.end - t.begin - (computing ? t.blocked : 0)));
+  }
+  return all;
+}
+
+void add_paces(run_figures& f, const records_view& workers, const std::vector<std::size_t>& counted_by,
+               const std::vector<last_worker>& last) {
+  for (std::size_t w = 0; w < workers.size(); ++w) {
+    const auto compute = median(durations(*workers[w], counted_by[w], true));
+    if (!compute) continue;
+    worker_pace pace{workers[w]->rank, workers[w]->host, *compute, std::nullopt};
+    if (!last.empty())
+      pace.last =
+          static_cast<double>(std::ranges::count(last, w, &last_worker::worker)) / static_cast<double>(last.size());
+    f.paces.push_back(std::move(pace));
+  }
+}
+
 void add_throughput(run_figures& f, const records_view& workers, bool asynchronous,
-                    const std::vector<std::size_t>& counted_by) {
+                    const std::vector<std::size_t>& counted_by, const std::vector<timed_host>& hosts) {
   const std::optional<std::uint64_t> bound = asynchronous ? workers.front()->bound : 0;
+  for (std::size_t w = 0; w < workers.size(); ++w)
+    f.step_seconds.push_back(durations(*workers[w], counted_by[w], false));
+  std::vector<double> all_steps;
+  for (const std::vector<double>& of_worker : f.step_seconds)
+    all_steps.insert(all_steps.end(), of_worker.begin(), of_worker.end());
+  const common_clock clock(hosts, workers, median(all_steps).value_or(0));
+  f.clocks = {clock.offsets(), clock.uncertainty_seconds(), bound ? clock.reason() : ""};
+  const std::vector<last_worker> last =
+      bound && clock.reason().empty() ? last_workers(workers, clock) : std::vector<last_worker>{};
+  add_paces(f, workers, counted_by, last);
   auto [shortest, longest] = std::minmax_element(
       workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
   const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
@@ -127,12 +177,10 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
     units_known = units_known && w->unit_counts.size() == w->steps.size();
     for (std::size_t s = 0; units_known && s < counted; ++s) units += static_cast<double>(w->unit_counts[s]);
     f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
-    std::vector<double>& of_worker = f.step_seconds.emplace_back();
-    for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
     if (counted == 0) continue; // an asynchronous worker that was too slow to finish any step
     ++with_steps;
-    const time_parts mine = partition(
-        *w, counted, bound ? last_compute_end(workers, w->host) : std::vector<std::int64_t>{}, bound.value_or(0));
+    time_parts mine = partition(*w, counted, last_compute_end(*w, last, clock), bound.value_or(0));
+    if (!f.clocks.reason.empty()) mine.blocked = std::exchange(mine.exposed_communication, 0);
     for (const auto& [name, part] : time_part_names) f.time.*part += mine.*part;
   }
   if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
@@ -258,6 +306,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   for (const rank_record& r : records) by_rank.push_back(&r);
   std::ranges::sort(by_rank, {}, &rank_record::rank);
   for (const rank_record* r : by_rank) {
+    f.places.push_back({r->host, r->numa_node});
     f.transport_counters.push_back(r->transport_counters);
     f.memory_peak_bytes.push_back(r->memory_peak_bytes);
     f.cpu_seconds.push_back(r->cpu_seconds);
@@ -280,11 +329,12 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
 
 } // namespace
 
-run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous) {
+run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous,
+                       const std::vector<timed_host>& hosts) {
   const records_view workers = workers_of(records);
   run_figures f;
   const std::vector<std::size_t> counted = counted_steps(workers, asynchronous);
-  add_throughput(f, workers, asynchronous, counted);
+  add_throughput(f, workers, asynchronous, counted, hosts);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
   add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), counted);
   add_state(f, records, workers);

@@ -11,15 +11,15 @@
 //   samples/s = samples of the counted steps of all workers / length of the region
 //   batches/s = counted steps, averaged over workers / length of the region
 //
-// Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over the workers of r's host;
-// `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before:
+// Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over all workers, as time of r's
+// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before:
 //   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
 //                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer was late
 //   exposed_communication = blocked - wait: bytes or a server's update were outstanding
 //   other                 = step - everything else, so that the parts sum to the step
 // A worker that may be `bound` steps ahead is compared with last[s - bound]. A worker that depends on no peer's step
-// has no wait. Clocks of different hosts are not compared: time blocked by a late peer on another host counts as
-// communication.
+// has no wait. If the clocks of the hosts are not known well enough (common_clock.hpp), wait and exposed_communication
+// are not told apart: `blocked` has their sum.
 #pragma once
 
 #include <array>
@@ -29,19 +29,22 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock_course.hpp"
 #include "measure/rank_record.hpp"
+#include "results/common_clock.hpp"
 
 namespace regatta {
 
 // Seconds of a step, as the compute thread of a worker spends them; the parts of step_time, with `blocked` divided.
+// `blocked` is what could not be divided: 0, or all of it, and exposed_communication and wait are 0.
 struct time_parts {
-  double input = 0, forward = 0, backward = 0, update = 0, exposed_communication = 0, wait = 0, other = 0;
+  double input = 0, forward = 0, backward = 0, update = 0, exposed_communication = 0, wait = 0, other = 0, blocked = 0;
 
-  double total() const { return input + forward + backward + update + exposed_communication + wait + other; }
+  double total() const { return input + forward + backward + update + exposed_communication + wait + other + blocked; }
 };
 
 // All parts with their names, for code that treats them uniformly.
-inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> time_part_names{{
+inline constexpr std::array<std::pair<const char*, double time_parts::*>, 8> time_part_names{{
     {"input", &time_parts::input},
     {"forward", &time_parts::forward},
     {"backward", &time_parts::backward},
@@ -49,7 +52,31 @@ inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> tim
     {"exposed_communication", &time_parts::exposed_communication},
     {"wait", &time_parts::wait},
     {"other", &time_parts::other},
+    {"blocked", &time_parts::blocked},
 }};
+
+// Where a rank ran.
+struct rank_place {
+  std::string host;
+  std::optional<std::int32_t> numa_node; // std::nullopt: several, or unknown
+};
+
+// How fast a worker computes beside its peers.
+struct worker_pace {
+  std::int32_t rank = 0;
+  std::string host;
+  double compute_seconds = 0; // median over its counted steps of the step without the time that it was blocked
+  // In which share of the steps it was the last worker that ended its backward pass; std::nullopt: the strategy is
+  // asynchronous without a bound, or the clocks of the hosts are not known well enough.
+  std::optional<double> last;
+};
+
+// The clocks of the workers' hosts; common_clock has the meaning of the members.
+struct clock_figures {
+  std::vector<host_offset> offsets;
+  std::optional<double> uncertainty_seconds;
+  std::string reason; // not empty: wait and exposed_communication are not told apart
+};
 
 struct run_figures {
   double samples = 0; // of the counted steps of all workers
@@ -62,6 +89,10 @@ struct run_figures {
   double samples_per_worker_step = 0;            // mean over workers
   std::vector<std::vector<double>> step_seconds; // of every counted step, by worker
   time_parts time; // mean over workers of their means over counted steps; without workers that have no counted step
+
+  std::vector<rank_place> places; // by rank
+  std::vector<worker_pace> paces; // by worker, without those that have no counted step
+  clock_figures clocks;
 
   // "Per step" below divides by the timed steps of one worker, counted or not.
   double communication_seconds = 0; // per step: CPU time of the loop (transport, strategy, sums), mean over workers
@@ -125,8 +156,10 @@ struct repeat_figures {
   std::optional<machine_rates> machine; // before the round; std::nullopt: not measured
 };
 
-// [any] Computes the figures. `records` are those of all ranks of one run, in any order. Throws failure (run) if there
-// is no worker or no timed step, if workers have different numbers of steps, or if no step ended within the region.
-run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous);
+// [any] Computes the figures. `records` are those of all ranks of one run, in any order; `hosts` those of the run's
+// record. Throws failure (run) if there is no worker or no timed step, if workers have different numbers of steps, or
+// if no step ended within the region.
+run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous,
+                       const std::vector<timed_host>& hosts = {});
 
 } // namespace regatta

@@ -36,11 +36,6 @@ std::uint64_t bytes_of_selection(const rg_buffer& source, std::uint64_t n) {
 
 } // namespace
 
-// Time that a simulated rank needs to access `bytes`: 10 GB/s is one core's part of a server's memory bandwidth.
-std::uint64_t strategy_host::virtual_ns(std::uint64_t bytes) {
-  return static_cast<std::uint64_t>(static_cast<double>(bytes) * 0.1);
-}
-
 processor& strategy_host::processor_of(const rg_buffer& b) {
   return regions_.on_device(b) ? processor_ : host_processor_;
 }
@@ -106,7 +101,7 @@ rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double 
 // virtual clock when its declared time is over, so that results show who did not wait for it.
 rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
   if (setup_.transport.caps.flags & RG_CAP_VIRTUAL) {
-    functions_end_ = std::max(functions_end_, now()) + virtual_ns(cost);
+    functions_end_ = std::max(functions_end_, now()) + setup_.work.of(op.kind, cost);
     timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
     if (trace_recorder* const trace = setup_.trace; trace && trace->on())
@@ -232,9 +227,10 @@ rg_status strategy_host::select(const rg_op_select& o) {
     return RG_OK;
   }
   if (found > o.values.count) refuse(too_many_selected);
-  complete_later(o.op,
-                 setup_.transport.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(bytes_of_selection(o.source, found)) : 0,
-                 found * sizeof(float));
+  complete_later(
+      o.op,
+      setup_.transport.caps.flags & RG_CAP_VIRTUAL ? setup_.work.of(o.op.kind, bytes_of_selection(o.source, found)) : 0,
+      found * sizeof(float));
   return RG_OK;
 }
 

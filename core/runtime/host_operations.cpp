@@ -114,15 +114,19 @@ constexpr const char* out_of_reach =
 
 bool strategy_host::talks_to(std::uint32_t peer) {
   if (peer == cluster_.rank || !setup_.strategy->talks) return true;
-  if (talks_.empty()) talks_.resize(cluster_.size);
-  if (talks_[peer] == talk::unknown) {
+  if (asked_.empty()) {
+    asked_.resize(cluster_.size);
+    talks_.resize(cluster_.size);
+  }
+  if (!asked_[peer]) {
     rg_cluster all = cluster_; // as talks() sees it: a view of no rank
     all.rank = UINT32_MAX;
     all.worker = all.server = -1;
     const auto [a, b] = std::minmax(peer, cluster_.rank);
-    talks_[peer] = setup_.strategy->talks(setup_.values, &all, a, b) ? talk::yes : talk::no;
+    talks_[peer] = setup_.strategy->talks(setup_.values, &all, a, b);
+    asked_[peer] = true;
   }
-  return talks_[peer] == talk::yes;
+  return talks_[peer];
 }
 
 // Returns the bucket of a buffer in this rank's weights or gradients, for the trace.
@@ -246,7 +250,12 @@ void strategy_host::commit(bool server, const double* total, std::uint64_t step)
 
 rg_status strategy_host::complete_work(const rg_op& op, std::uint64_t bytes) {
   if (!(setup_.transport.caps.flags & RG_CAP_VIRTUAL)) return RG_DONE;
-  complete_later(op, virtual_ns(bytes), 0);
+  std::uint64_t ns = setup_.work.of(op.kind, bytes);
+  if (setup_.work.in_turn) {
+    work_end_ = std::max(work_end_, now()) + ns;
+    ns = work_end_ - now();
+  }
+  complete_later(op, ns, 0);
   return RG_OK;
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/step_sums.hpp"
 #include "runtime/transfers.hpp"
 #include "runtime/transport_instance.hpp"
+#include "runtime/virtual_work.hpp"
 #include "runtime/weight_updates.hpp"
 #include "trace/recorder.hpp"
 
@@ -70,6 +71,7 @@ struct strategy_host_setup {
   sparse_tables::init_function initial_rows;
   plugin_host::log_function log;
   plugin_host::extension_function extensions; // of the strategy's host; may be empty
+  virtual_work work;                          // under a virtual clock: what operations take
   trace_recorder* trace = nullptr;            // records operations and messages; null: nothing
 };
 
@@ -265,7 +267,6 @@ private:
   void complete_device_operations();
   // Completes work on `bytes` of memory: at once, or under a virtual clock after the time that the work takes.
   rg_status complete_work(const rg_op& op, std::uint64_t bytes);
-  static std::uint64_t virtual_ns(std::uint64_t bytes); // the time that a simulated rank takes for so many bytes
   void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
   bool report_ready_buckets(); // calls on_gradient; returns whether a bucket was ready
   void check_status(rg_status status, const char* what);
@@ -286,8 +287,7 @@ private:
   std::vector<collective_group> groups_;
   void* self_ = nullptr; // the strategy
   bool created_ = false;
-  enum class talk : char { unknown, yes, no };
-  std::vector<talk> talks_; // by rank, from the first transfer with it on
+  std::vector<bool> asked_, talks_; // by rank, from the first transfer on: whether talks() was called, and its result
 
   host_processor host_processor_;
   device* device_;
@@ -313,7 +313,7 @@ private:
   std::array<bool, 6> running_{}; // by activity
   std::exception_ptr failure_;    // the first one
   operation_timers timers_;
-  std::uint64_t functions_end_ = 0; // when the last function ends, under a virtual clock
+  std::uint64_t functions_end_ = 0, work_end_ = 0; // when the last function, operation ends, under a virtual clock
   device_operations device_operations_;
   function_thread functions_;
   std::vector<rg_completion> completions_, delivering_;

@@ -33,13 +33,12 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
       virtual_(functions.now && caps.flags & RG_CAP_VIRTUAL),
       ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES || caps.p2p == RG_P2P_ORDERED), host_(host), name_(std::move(name)),
-      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
-      queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes), trace_(trace),
-      sequences_(trace ? queues_.size() : 0) {}
+      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes), self_sends_(lanes),
+      self_receives_(lanes), trace_(trace), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
 
 transfers::~transfers() {
-  for (const auto& o : operations_)
-    if (o->scratch_region) regions_.remove(o->scratch_region);
+  for (std::size_t i = 0; i < operation_count_; ++i)
+    if (const auto& scratch = operation_at(i).scratch; scratch && scratch->region) regions_.remove(scratch->region);
 }
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
@@ -47,14 +46,14 @@ transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32
   staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
   auto& free = free_of(stage);
   if (free.empty()) {
-    operations_.push_back(std::make_unique<operation>());
-    operations_.back()->stage = stage;
-    operations_.back()->transfer.struct_size = sizeof(rg_transfer);
-    operations_.back()->joint.struct_size = sizeof(rg_collective);
-    operations_.back()->transfer.cookie = operations_.size() - 1;
-    free.reserve(operations_.size());
-    emptying_.reserve(operations_.size());
-    free.push_back(operations_.back().get());
+    if (operation_count_ % block == 0) operations_.push_back(std::make_unique<std::array<operation, block>>());
+    operation& made = operation_at(operation_count_);
+    made.stage = stage;
+    made.transfer.struct_size = sizeof(rg_transfer);
+    made.transfer.cookie = operation_count_++;
+    for (std::vector<operation*>* list : {&free, &emptying_})
+      if (list->capacity() < operation_count_) list->reserve(2 * operation_count_);
+    free.push_back(&made);
   }
   operation* o = free.back();
   free.pop_back();
@@ -87,17 +86,19 @@ void transfers::through_scratch(operation* o) {
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.bytes = bytes_of(o->transfer.buffer);
   const std::uint64_t bytes = std::max<std::uint64_t>(o->transfer.bytes, 64);
-  if (o->scratch_bytes < bytes) {
-    if (o->scratch_region) regions_.remove(std::exchange(o->scratch_region, 0));
-    o->scratch_bytes = 0; // the next lines may throw
-    o->scratch = nullptr;
-    if (!regions_.ghosts()) o->scratch = o->stage->allocate_scratch(bytes);
-    o->scratch_region = regions_.add(o->scratch.get(), bytes, o->stage->scratch_place());
-    o->scratch_bytes = bytes;
+  if (!o->scratch) o->scratch = std::make_unique<scratch_of_operation>();
+  scratch_of_operation& scratch = *o->scratch;
+  if (scratch.bytes < bytes) {
+    if (scratch.region) regions_.remove(std::exchange(scratch.region, 0));
+    scratch.bytes = 0; // the next lines may throw
+    scratch.memory = nullptr;
+    if (!regions_.ghosts()) scratch.memory = o->stage->allocate_scratch(bytes);
+    scratch.region = regions_.add(scratch.memory.get(), bytes, o->stage->scratch_place());
+    scratch.bytes = bytes;
   }
-  o->transfer.buffer.region = o->scratch_region;
+  o->transfer.buffer.region = scratch.region;
   o->transfer.buffer.offset = 0;
-  o->transfer.address = o->scratch.get();
+  o->transfer.address = scratch.memory.get();
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -134,7 +135,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
       o->transfer.wire = wire;
     }
   }
-  receives_.push_back(o);
+  append_receive(o);
   if (o->how != path::transport) ++local_;
   if (o->how == path::self) {
     self_receives_[lane].push(o);
@@ -150,18 +151,23 @@ void transfers::collective(const rg_op_collective& what, collective_function fun
   operation* o = new_operation(what.op.cookie, rank_, 0, bytes_of(from) > bytes_of(to) ? from : target ? to : from);
   o->how = path::transport;
   o->function = function;
-  o->joint.kind = what.op.kind;
-  o->joint.group = what.group;
-  o->joint.root = what.root;
-  o->joint.reduction = what.reduction;
-  o->joint.wire = what.wire;
-  o->joint.source = from;
-  o->joint.target = to;
-  o->joint.source_address = source ? regions_.address(from) : nullptr;
-  o->joint.target_address = target ? regions_.address(to) : nullptr;
-  o->joint.counts = what.counts;
-  o->joint.target_counts = what.target_counts;
-  o->joint.cookie = o->transfer.cookie;
+  if (!o->joint) {
+    o->joint = std::make_unique<rg_collective>();
+    o->joint->struct_size = sizeof(rg_collective);
+  }
+  rg_collective& joint = *o->joint;
+  joint.kind = what.op.kind;
+  joint.group = what.group;
+  joint.root = what.root;
+  joint.reduction = what.reduction;
+  joint.wire = what.wire;
+  joint.source = from;
+  joint.target = to;
+  joint.source_address = source ? regions_.address(from) : nullptr;
+  joint.target_address = target ? regions_.address(to) : nullptr;
+  joint.counts = what.counts;
+  joint.target_counts = what.target_counts;
+  joint.cookie = o->transfer.cookie;
   if (trace_) begin_trace(o);
   post(o);
 }
@@ -174,8 +180,9 @@ std::uint64_t transfers::now() const {
 // Also while nothing is recorded: sequence numbers of both ranks must agree, and a receive that is posted before the
 // traced steps may end in them.
 void transfers::begin_trace(operation* o) {
-  o->traced = {};
-  trace_event& e = o->traced;
+  if (!o->traced) o->traced = std::make_unique<trace_event>();
+  trace_event& e = *o->traced;
+  e = {};
   e.bucket = std::exchange(bucket_, no_bucket);
   if (!o->function) {
     e.kind = o->receive ? event_kind::receive : event_kind::send;
@@ -185,23 +192,41 @@ void transfers::begin_trace(operation* o) {
 }
 
 void transfers::end_trace(const operation& o) const {
-  trace_event e = o.traced;
   if (!trace_->on()) return;
+  trace_event e = *o.traced;
   const std::uint64_t time = now();
   if (e.end < e.begin || e.end > time) e.end = time; // 0: the transport did not say when it ended
   e.origin = event_origin::messages;
   e.number = o.receive ? o.bytes : bytes_of(o.target);
   e.peer = o.transfer.peer;
   e.lane = o.transfer.lane;
-  trace_->add(e, o.function ? rg::operation_name(o.joint.kind) : o.receive ? "receive" : "send", "message", "bytes");
+  trace_->add(e, o.function ? rg::operation_name(o.joint->kind) : o.receive ? "receive" : "send", "message", "bytes");
 }
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
 void transfers::post(operation* o) {
-  fifo& l = queue_of(o);
-  if (l.empty() && try_post(o)) return;
-  l.push(o);
+  if ((!waiting_ || line_of(o).empty()) && try_post(o)) return;
+  line_of(o).push(o);
   ++waiting_;
+}
+
+transfers::fifo& transfers::line_of(const operation* o) {
+  const std::uint64_t number = line_number(o);
+  const auto at = std::ranges::lower_bound(lines_, number, {}, &line::number);
+  if (at != lines_.end() && at->number == number) return at->waiting;
+  return lines_.insert(at, {number, {}})->waiting;
+}
+
+void transfers::append_receive(operation* o) {
+  o->before = last_receive_;
+  o->behind = nullptr;
+  (last_receive_ ? last_receive_->behind : first_receive_) = o;
+  last_receive_ = o;
+}
+
+void transfers::remove_receive(operation* o) {
+  (o->before ? o->before->behind : first_receive_) = o->behind;
+  (o->behind ? o->behind->before : last_receive_) = o->before;
 }
 
 bool transfers::try_post(operation* o) {
@@ -209,8 +234,8 @@ bool transfers::try_post(operation* o) {
   if (o->receive && o->how == path::transport && (local_ || !ordered_) && waits_for_earlier(o, ordered_)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
-  (o->function ? o->joint.after : o->transfer.after) = o->stage->fence_for_transport();
-  const rg_status s = o->function  ? o->function(self_, &o->joint)
+  (o->function ? o->joint->after : o->transfer.after) = o->stage->fence_for_transport();
+  const rg_status s = o->function  ? o->function(self_, o->joint.get())
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);
   if (s == RG_OK) {
@@ -230,9 +255,9 @@ bool transfers::try_post(operation* o) {
 
 void transfers::post_waiting() {
   if (!waiting_) return;
-  for (fifo& l : queues_)
-    while (!l.empty() && try_post(l.front())) {
-      l.pop();
+  for (line& l : lines_)
+    while (!l.waiting.empty() && try_post(l.waiting.front())) {
+      l.waiting.pop();
       --waiting_;
     }
 }
@@ -252,14 +277,13 @@ void transfers::match_self(std::uint32_t lane) {
     r->source = s;
     r->bytes = bytes_of(s->target);
     r->arrived = true;
+    ++arrived_;
   }
 }
 
 bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
-  for (const operation* e : receives_) {
-    if (e == o) return false;
+  for (const operation* e = first_receive_; e && e != o; e = e->behind)
     if ((!only_local || e->how != path::transport) && overlap(e->target, o->target)) return true;
-  }
   return false;
 }
 
@@ -279,7 +303,7 @@ rg_fence transfers::copy_to_target(const operation& o) {
   const bool from_self = o.source;
   auto w = rg::make_versioned<rg_work>();
   w.target = o.target_address;
-  w.source = from_self ? o.source->target_address : o.scratch.get();
+  w.source = from_self ? o.source->target_address : o.scratch->memory.get();
   if (!w.target || !w.source || !o.bytes) return 0;
   w.kind = o.wire ? RG_OP_CONVERT : o.add ? RG_OP_AXPY : RG_OP_COPY;
   w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;
@@ -294,21 +318,19 @@ rg_fence transfers::copy_to_target(const operation& o) {
 
 // Copies messages that have arrived to their targets, unless they must wait for an earlier receive.
 void transfers::complete_local() {
-  if (!local_) return;
-  for (std::size_t i = 0; i < receives_.size();) {
-    operation* o = receives_[i];
-    if (!o->arrived || waits_for_earlier(o, false)) {
-      ++i;
-      continue;
-    }
+  if (!arrived_) return;
+  for (operation *o = first_receive_, *next = nullptr; o && arrived_; o = next) {
+    next = o->behind;
+    if (!o->arrived || waits_for_earlier(o, false)) continue;
+    --arrived_;
     const rg_fence busy = copy_to_target(*o);
     if (o->source) end(o->source, RG_OK);
-    end(o, RG_OK, busy); // removes it from receives_
+    end(o, RG_OK, busy); // removes it from the pending receives
   }
 }
 
 std::string transfers::describe(const operation& o) {
-  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint.group);
+  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint->group);
   return fmt::format("a {} of {} bytes {} rank {} on lane {}", o.receive ? "receive" : "send", bytes_of(o.target),
                      o.receive ? "from" : "to", o.transfer.peer, o.transfer.lane);
 }
@@ -316,7 +338,7 @@ std::string transfers::describe(const operation& o) {
 // Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
 transfers::operation* transfers::operation_of(const rg_completion& c) const {
   const std::uint64_t index = c.cookie & index_mask;
-  operation* const o = index < operations_.size() ? operations_[index].get() : nullptr;
+  operation* const o = index < operation_count_ ? &operation_at(index) : nullptr;
   const bool latest = o && c.cookie == o->transfer.cookie;
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
@@ -355,7 +377,7 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
     ended_.push_back(c);
   }
   if (o->receive) {
-    receives_.erase(std::find(receives_.begin(), receives_.end(), o));
+    remove_receive(o);
     if (o->how != path::transport) --local_;
   }
   o->busy = busy;
@@ -364,17 +386,20 @@ void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t 
 }
 
 std::vector<transfers::open_operation> transfers::open() const {
-  std::vector<const operation*> all(receives_.begin(), receives_.end());
+  std::vector<const operation*> all;
+  for (const operation* o = first_receive_; o; o = o->behind) all.push_back(o);
   const auto has = [](const std::vector<operation*>& some, const operation* o) {
     return std::find(some.begin(), some.end(), o) != some.end();
   };
-  for (const auto& o : operations_)
-    if (!o->receive && !has(free_[0], o.get()) && !has(free_[1], o.get()) && !has(emptying_, o.get()))
-      all.push_back(o.get());
+  for (std::size_t i = 0; i < operation_count_; ++i)
+    if (const operation& o = operation_at(i);
+        !o.receive && !has(free_[0], &o) && !has(free_[1], &o) && !has(emptying_, &o))
+      all.push_back(&o);
   std::vector<open_operation> out;
   for (const operation* o : all) {
-    const bool refused = std::any_of(queues_.begin(), queues_.end(), [&](const fifo& l) {
-      return std::find(l.items.begin() + static_cast<std::ptrdiff_t>(l.head), l.items.end(), o) != l.items.end();
+    const bool refused = std::ranges::any_of(lines_, [&](const line& l) {
+      const fifo& f = l.waiting;
+      return std::find(f.items.begin() + static_cast<std::ptrdiff_t>(f.head), f.items.end(), o) != f.items.end();
     });
     const std::uint64_t bytes = bytes_of(o->target);
     out.push_back({o->function  ? "collective operation"
@@ -415,9 +440,10 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     if (o->fence) o->stage->wait_for(o->fence);
     if (o->receive && o->how == path::scratch && completions[i].status == RG_OK) {
       o->arrived = true;
+      ++arrived_;
       continue;
     }
-    o->traced.end = virtual_ ? 0 : completions[i].time_ns;
+    if (trace_) o->traced->end = virtual_ ? 0 : completions[i].time_ns;
     end(o, completions[i].status, 0, completions[i].vendor_error);
   }
   complete_local();

@@ -90,27 +90,33 @@ public:
   std::size_t outstanding() const noexcept { return outstanding_; }
 
 private:
-  enum class path { transport, self, scratch };
-  struct operation {
-    staging* stage; // of the operation's memory; never changes
+  enum class path : std::uint8_t { transport, self, scratch };
+  struct scratch_of_operation { // kept for the next operation
+    scratch_memory memory;
+    std::uint64_t bytes = 0;
+    rg_region region = 0; // 0: it was never used
+  };
+  // What its end reads comes first, in two cache lines.
+  struct alignas(64) operation {
     std::uint64_t cookie, bytes;
-    rg_transfer transfer;         // as the transport sees it: of the target, or of scratch
-    collective_function function; // of a collective, else null
-    rg_collective joint;          // argument of the collective
-    rg_buffer target;             // in the region's memory
-    void* target_address;
+    staging* stage; // of the operation's memory; never changes
     tally* own;
-    operation* source; // of a receive from the own rank: the matching send
-    path how;
+    operation *before, *behind; // of a pending receive: its neighbours in posting order
     std::uint32_t wire;
+    path how;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     bool posted;                // the transport has accepted it
     rg_fence fence;
-    scratch_memory scratch; // kept for the next operation
-    std::uint64_t scratch_bytes;
-    rg_region scratch_region; // 0: scratch was never used
-    rg_fence busy;            // scratch is being filled or emptied until this fence
-    trace_event traced;       // with a trace
+    rg_transfer transfer; // as the transport sees it: of the target, or of scratch
+    rg_buffer target;     // in the region's memory
+    void* target_address;
+    operation* source;            // of a receive from the own rank: the matching send
+    collective_function function; // of a collective, else null
+    // Of operations that need them: there may be thousands of others.
+    std::unique_ptr<rg_collective> joint; // argument of the collective
+    std::unique_ptr<scratch_of_operation> scratch;
+    std::unique_ptr<trace_event> traced; // with a trace
+    rg_fence busy;                       // scratch is being filled or emptied until this fence
   };
   // A queue in one block of memory.
   struct fifo {
@@ -151,10 +157,18 @@ private:
   void end_trace(const operation& o) const;
   void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
   void free_emptied(); // operations of emptying_ whose scratch is no longer in use
+  // A queue of operations that were refused or held back. Few peers ever have one: it is made on first use.
+  struct line {
+    std::uint64_t number; // ascending by peer, lane, send before receive; the last one is that of collectives
+    fifo waiting;
+  };
   // Collectives share one queue: they begin in the order in which they were submitted, also those of different groups.
-  fifo& queue_of(const operation* o) {
-    return o->function ? queues_.back() : queues_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
+  std::uint64_t line_number(const operation* o) const {
+    return o->function ? UINT64_MAX : (std::uint64_t{o->transfer.peer} * lanes_ + o->transfer.lane) * 2 + o->receive;
   }
+  fifo& line_of(const operation* o);
+  void append_receive(operation* o);
+  void remove_receive(operation* o);
 
   const rg_transport& functions_;
   void* self_;
@@ -165,13 +179,18 @@ private:
   staging& on_host_;
   staging* on_device_;
   std::uint32_t rank_, lanes_;
-  std::vector<fifo> queues_;                     // refused or held back: [peer][lane][send, receive], then collectives
-  std::size_t waiting_ = 0;                      // operations in queues_
-  std::vector<fifo> self_sends_, self_receives_; // [lane]
-  std::vector<operation*> receives_;             // pending, in posting order
-  std::size_t local_ = 0;                        // receives of receives_ that are copied to their target here
-  std::vector<rg_completion> ended_;             // ended since the last poll, without the transport
-  std::vector<std::unique_ptr<operation>> operations_;
+  std::vector<line> lines_;                                      // ascending by number
+  std::size_t waiting_ = 0;                                      // operations in lines_
+  std::vector<fifo> self_sends_, self_receives_;                 // [lane]
+  operation *first_receive_ = nullptr, *last_receive_ = nullptr; // pending, in posting order
+  std::size_t local_ = 0;            // pending receives that are copied to their target here
+  std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
+  std::vector<rg_completion> ended_; // ended since the last poll, without the transport
+  // By the index in their cookies, in blocks, which never move.
+  static constexpr std::size_t block = 8;
+  std::vector<std::unique_ptr<std::array<operation, block>>> operations_;
+  std::size_t operation_count_ = 0;
+  operation& operation_at(std::size_t i) const { return (*operations_[i / block])[i % block]; }
   std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
   std::array<std::vector<operation*>, 2> free_; // on the host, on the device
   std::vector<operation*> emptying_;            // have ended, but their scratch is in use

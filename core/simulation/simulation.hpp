@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several ranks of one strategy in one process, under virtual time: the engine's own strategy_host over a virtual
-// network, with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive
-// late, early or from another step change the result. One thread.
+// All ranks of one strategy in one process, under virtual time: the engine's own strategy_host over a virtual network,
+// with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive late, early
+// or from another step change the result. One thread; simulations of several threads do not share anything.
+//
+// To predict a run, set `ghosts` (buffers without bytes), `compute` (the model's times), `work` (those of the
+// optimizer and of other operations), and in `network` order = shared, links, overheads and gap. The result's `steps`
+// has the times of each worker's steps. `fold` simulates one rank for all that are alike.
 #pragma once
 
 #include "virtual_network.hpp"
 
 #include "registry/registry.hpp"
 #include "runtime/strategy_host.hpp"
+#include "runtime/virtual_work.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +38,45 @@ struct simulated_checkpoint {
   std::vector<rank> ranks;
 };
 
+// The computing times of one step of a worker, in ns; tensors in the order of simulation_setup::tensors, in which their
+// gradients become ready. Waiting is not part of them: the simulation adds it.
+struct compute_times {
+  std::uint64_t before = 0; // before the forward pass, after the activity of begin_step: input
+  // The forward pass reads tensors from the last to the first: forward[t] is the time from when it reads the weights of
+  // tensor t until it needs those of tensor t - 1, or begins with the backward pass.
+  std::vector<std::uint64_t> forward;
+  // backward[t] is the time until the gradients of tensor t are ready, since those of tensor t - 1 or the begin of the
+  // backward pass.
+  std::vector<std::uint64_t> backward;
+};
+// Writes the times of a worker's step to `out`, whose vectors have an element for each tensor. Called once for each
+// step that is simulated, in any order of workers; depends on its arguments alone.
+using compute_function = std::function<void(std::uint32_t worker, std::uint64_t step, compute_times& out)>;
+
+// When a worker's step began and ended, in virtual ns.
+struct simulated_step {
+  std::uint64_t begin = 0;    // of begin_step
+  std::uint64_t forward = 0;  // the forward pass began, after compute_times::before
+  std::uint64_t backward = 0; // the backward pass began; more than the sum of `forward` times later: it waited
+  std::uint64_t computed = 0; // the last gradient was ready: begin of end_step
+  std::uint64_t end = 0;      // of end_step
+  bool operator==(const simulated_step&) const = default;
+};
+
+enum class folding : std::uint8_t {
+  off, // every rank is simulated
+  // Ranks that are alike have one history: where the strategy declares a symmetry (rg_plan.symmetry), only one of each
+  // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
+  // if they have the same link, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
+  // to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is at most
+  // a chunk of 16 elements a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where
+  // ranks cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...
+  on,
+  // As `on`, with a second member of each class. Throws failure (plugin) if its messages differ from those of the
+  // first: the strategy declares a symmetry that it does not have.
+  checked
+};
+
 struct simulation_setup {
   std::string strategy;                             // its id
   std::map<std::string, nlohmann::json> parameters; // of the strategy; others get their defaults, which must exist
@@ -40,6 +85,7 @@ struct simulation_setup {
   std::uint32_t hosts = 1; // the ranks lie on these hosts in contiguous blocks
   std::uint64_t steps = 5; // the run ends after step `steps` - 1; steps before a checkpoint count, see `resume`
   network_options network;
+  std::vector<std::uint32_t> link_of; // by rank: its link in network.links; empty: that of its host
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
   std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors
@@ -64,6 +110,10 @@ struct simulation_setup {
   plugin_host::log_function log;              // receives the messages of strategies
   std::uint64_t late_ns = 0;                  // delay of the first step of rank 0
   plugin_host::extension_function extensions; // of the strategies' hosts; may be empty
+  compute_function compute;                   // null: times for tests, 5 us forward and 3 us between gradients
+  std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
+  virtual_work work;                          // of the strategies' operations
+  folding fold = folding::off;
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
@@ -82,50 +132,26 @@ struct simulation_result {
   // Rows of the table that differ from their initial values, by rank and row number: in the worker role and in the
   // server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
-  std::vector<std::uint64_t> server_held;       // rows that take memory in the server role, by rank
-  std::vector<virtual_network::counts> counted; // by rank
-  std::vector<strategy_records> records;        // by rank
-  std::vector<std::uint64_t> state_bytes;       // optimizer state of the arena in both roles, by rank
-  std::uint64_t virtual_ns = 0;                 // time when the last rank finished
+  std::vector<std::uint64_t> server_held;         // rows that take memory in the server role, by rank
+  std::vector<virtual_network::counts> counted;   // by rank
+  std::vector<strategy_records> records;          // by rank
+  std::vector<std::uint64_t> state_bytes;         // optimizer state of the arena in both roles, by rank
+  std::uint64_t virtual_ns = 0;                   // time when the last rank finished
+  std::vector<std::vector<simulated_step>> steps; // by worker and step, from the first that was simulated
+  // With folding: the number of ranks that were simulated. Entries by rank or worker of the others are those of the one
+  // that stands for them, without counts::sent_to.
+  std::uint32_t simulated = 0;
+  bool rounded = false;      // with folding: messages were taken to be equal that differ by up to 16 elements
+  std::string whole;         // why folding was asked for and not done; empty: it was done, or not asked for
   std::uint64_t ahead = 0;   // with late_ns: the most steps that a worker had ended when the first step of rank 0 began
   std::size_t left_over = 0; // operations of the network that never ended
 };
 
-// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, or after 100 million rounds,
+// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, after 100 million
+// rounds and more in which no worker ends a step, if members of the setup do not fit its ranks or tensors,
 // if weights are NaN or change while a step still reads them, on a virtual_network::misuse(), or if ghosts are
 // requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy wrote
 // outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
-
-// Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the
-// optimizer it applies lr, momentum and clip_norm only. Returns the final weights: the arena, padding included, then
-// all rows of the table.
-std::vector<double> train_serially(const simulation_setup& setup);
-// Returns the rows that worker w touches in a step, ascending; may be none. Requires a table.
-std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
-
-// Reference: every worker trains by itself, with a gradient divided by its own batch; weights are averaged over workers
-// every k steps and at the end, momentum is not. Applies lr and momentum only. The gradients are those of
-// gradient_of(): `pull`, `constant`, `late_tensor` and `flat_tensor` of the setup are ignored. Returns the weights as
-// train_serially() does.
-std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
-
-// The simulated model. `element` is an index into the arena, or into the table with its rows one after the other.
-float initial_weight(std::uint64_t element);
-// Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
-// Knows no setup: the gradient is that without `pull`, `constant`, `late_tensor` and `flat_tensor`.
-float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
-// Returns worker `w`'s gradient with simulation_setup::constant, divided by the number of workers. Its sum over the
-// workers is an element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the
-// negative for the others. Quantising to 127 levels of the largest value rounds the small ones to 0. Those of the flat
-// tensor are 1, 0.25, 0.01, 0.0025 and -1.4 times the last two. The steps only matter for the late tensor.
-double constant_gradient(const simulation_setup& setup, std::uint32_t w, std::uint64_t step, std::uint64_t element);
-constexpr std::uint64_t late_steps = 2; // of simulation_setup::late_tensor
-
-// Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.
-std::vector<char> padding_of(const simulation_setup& setup);
-
-// Returns the number of elements of the arena, padding included: each tensor takes a multiple of 16.
-std::uint64_t arena_elements(const simulation_setup& setup);
 
 } // namespace regatta

@@ -1,48 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "virtual_network.hpp"
 
-#include "memory/conversion.hpp"
-#include "memory/regions.hpp"
+#include "folding.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <limits>
-#include <stdexcept>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <regatta/collectives.hpp>
 #include <regatta/ext/collectives.h>
-#include <regatta/strategy.hpp>
+#include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
 
-bool overlap(const rg_transfer& a, const rg_transfer& b) {
-  return a.buffer.region && a.buffer.region == b.buffer.region &&
-         a.buffer.offset < b.buffer.offset + bytes_of(b.buffer) &&
-         b.buffer.offset < a.buffer.offset + bytes_of(a.buffer);
+using rg::bytes_of;
+
+std::unique_ptr<message_bytes> read(const void* address, std::uint64_t bytes) {
+  if (!address || !bytes) return nullptr;
+  const auto* const first = static_cast<const std::uint8_t*>(address);
+  return std::make_unique<message_bytes>(first, first + bytes);
+}
+
+std::vector<std::uint32_t> links_or_own(std::uint32_t ranks, std::vector<std::uint32_t> link_of) {
+  if (!link_of.empty()) return link_of;
+  link_of.resize(ranks);
+  std::iota(link_of.begin(), link_of.end(), 0u);
+  return link_of;
 }
 
 } // namespace
 
-virtual_network::virtual_network(std::uint32_t ranks, network_options options)
-    : options_(options), functions_(make_functions(options.collectives)) {
+virtual_network::virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> link_of)
+    : options_(std::move(options)), functions_(make_functions(options_.collectives)),
+      links_(links_or_own(ranks, std::move(link_of)), options_, events_, messages_, *this), index_(64, nothing) {
   for (std::uint32_t r = 0; r < ranks; ++r) {
     ranks_.push_back(std::make_unique<rank>());
     ranks_.back()->network = this;
     ranks_.back()->number = r;
   }
-}
-
-virtual_network::payload virtual_network::read(const rg_transfer& t) {
-  payload p;
-  p.size = bytes_of(t.buffer);
-  if (t.address && p.size) {
-    p.bytes.resize(p.size);
-    std::memcpy(p.bytes.data(), t.address, p.size);
-  }
-  return p;
 }
 
 void* virtual_network::endpoint(std::uint32_t r) {
@@ -58,312 +55,315 @@ rg_transport_caps virtual_network::caps() const {
   return c;
 }
 
-void virtual_network::advance(std::uint64_t t) {
-  while (!events_.empty() && std::get<0>(events_.top()) <= t) {
-    now_ = std::get<0>(events_.top());
-    auto f = std::get<2>(events_.top());
-    events_.pop();
-    f();
-  }
-  now_ = std::max(now_, t);
+void virtual_network::take_touched(std::vector<std::uint32_t>& out) {
+  out.insert(out.end(), touched_.begin(), touched_.end());
+  touched_.clear();
 }
 
-void virtual_network::end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
+void virtual_network::advance(std::uint64_t t) {
+  while (events_.next() <= t) {
+    const event e = events_.pop();
+    if (e.kind == rank_retries) {
+      touched_.push_back(e.what);
+    } else if (e.kind == collective_ends) {
+      for (const auto& [who, what] : collectives_.finish(e.what)) end(who, what.cookie, RG_OK, 0);
+    } else {
+      links_.handle(e);
+    }
+  }
+  events_.advance(t);
+}
+
+void virtual_network::end(std::uint32_t number, std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
+  rank& r = *ranks_[number];
   rg_completion c{};
   c.cookie = cookie;
   c.status = status;
   c.bytes = bytes;
-  if (r.ended.empty()) touched_.push_back(r.number);
+  if (r.ended.empty()) touched_.push_back(number);
   r.ended.push_back(c);
   --outstanding_;
 }
 
-void virtual_network::transmit(rank& from, const rg_transfer& t, std::function<void()> left) {
-  const std::uint64_t bytes = bytes_of(t.buffer);
-  auto& [messages_to_peer, bytes_to_peer] = from.counted.sent_to[{t.peer, t.lane}];
-  messages_to_peer += 1;
-  bytes_to_peer += bytes;
-  from.waiting.emplace(std::pair(t.lane, order_++), std::pair(bytes, std::move(left)));
-  pump(from);
+// ------------------------------------------------------------------------------------------------ channels ---
+
+namespace {
+
+std::size_t hash_of(std::uint32_t from, std::uint32_t to, std::uint32_t lane) {
+  std::uint64_t x = (std::uint64_t{from} << 32 | to) * 0x9e3779b97f4a7c15 + lane;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9;
+  return static_cast<std::size_t>(x ^ (x >> 32));
 }
 
-void virtual_network::pump(rank& from) {
-  if (from.sending || from.waiting.empty()) return;
-  auto [bytes, left] = std::move(from.waiting.begin()->second);
-  from.waiting.erase(from.waiting.begin());
-  from.sending = true;
-  from.counted.messages_sent += 1;
-  from.counted.bytes_sent += bytes;
-  at(now_ + static_cast<std::uint64_t>(static_cast<double>(bytes) / options_.bytes_per_ns),
-     [this, &from, left = std::move(left)] {
-       left();
-       from.sending = false;
-       pump(from);
-     });
-}
+} // namespace
 
-rg_status virtual_network::send(rank& from, const rg_transfer& t) {
-  ++outstanding_;
-  const key k{from.number, t.peer, t.lane};
-  const auto m = std::make_shared<message>(message{t, read(t)});
-  if (!options_.eager) {
-    channels_[k].sends.push_back(m);
-    if (options_.one_queue) queues_[{from.number, t.peer}].push_back(t.lane);
-    match(k);
-    return RG_OK;
+std::uint32_t virtual_network::channel_of(std::uint32_t from, std::uint32_t to, std::uint32_t lane) {
+  const std::size_t mask = index_.size() - 1;
+  std::size_t at = hash_of(from, to, lane) & mask;
+  for (; index_[at] != nothing; at = (at + 1) & mask) {
+    const channel& c = channels_[index_[at]];
+    if (c.from == from && c.to == to && c.lane == lane) return index_[at];
   }
-  transmit(from, t, [this, &from, m, k] {
-    auto content = std::make_shared<payload>(read_at_end(from, *m));
-    end(from, m->transfer.cookie, RG_OK, 0);
-    at(now_ + latency(from.number, m->transfer.peer), [this, k, content] {
-      channels_[k].landed.push_back(std::move(*content));
-      match(k);
-    });
-  });
+  const auto number = static_cast<std::uint32_t>(channels_.size());
+  index_[at] = number;
+  channels_.push_back({.from = from, .to = to, .lane = lane});
+  if (channels_.size() * 2 > index_.size()) grow_index();
+  return number;
+}
+
+void virtual_network::grow_index() {
+  index_.assign(index_.size() * 2, nothing);
+  const std::size_t mask = index_.size() - 1;
+  for (std::uint32_t i = 0; i < channels_.size(); ++i) {
+    std::size_t at = hash_of(channels_[i].from, channels_[i].to, channels_[i].lane) & mask;
+    while (index_[at] != nothing) at = (at + 1) & mask;
+    index_[at] = i;
+  }
+}
+
+std::vector<virtual_network::counts> virtual_network::counted() const {
+  std::vector<counts> all(ranks_.size());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    all[r].messages_received = ranks_[r]->received;
+    all[r].bytes_received = ranks_[r]->bytes_received;
+  }
+  for (const channel& c : channels_) {
+    if (!c.messages) continue;
+    all[c.from].messages_sent += c.messages;
+    all[c.from].bytes_sent += c.bytes;
+    all[c.from].sent_to[{c.to, c.lane}] = {c.messages, c.bytes};
+  }
+  return all;
+}
+
+// ------------------------------------------------------------------------------------------------ messages ---
+
+rg_status virtual_network::send(const rank& from, const rg_transfer& t) {
+  ++outstanding_;
+  const std::uint32_t m = messages_.take(), c = channel_of(from.number, t.peer, t.lane);
+  message& x = messages_[m];
+  x.cookie = t.cookie;
+  x.bytes = bytes_of(t.buffer);
+  x.address = t.address;
+  x.content = read(t.address, x.bytes);
+  x.from = from.number;
+  x.to = t.peer;
+  x.lane = static_cast<std::uint16_t>(t.lane);
+  x.channel = c;
+  if (folded_) folded_->sent(now(), x.from, x.to, x.lane, x.bytes);
+  if (options_.eager) {
+    transmit(m);
+  } else {
+    channels_[c].sends.push(messages_, m);
+    if (options_.one_queue) queues_[{from.number, t.peer}].push_back(c);
+    match(c);
+  }
   return RG_OK;
+}
+
+void virtual_network::transmit(std::uint32_t m) {
+  channel& c = channels_[messages_[m].channel];
+  c.messages += 1;
+  c.bytes += messages_[m].bytes;
+  links_.submit(m);
 }
 
 rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   ++outstanding_;
-  auto r = std::make_shared<receive>();
-  r->transfer = t;
-  if (!(t.flags & RG_TRANSFER_ADD))
-    std::ranges::copy_if(to.posted, std::back_inserter(r->over),
-                         [&](const auto& e) { return overlap(e->transfer, t); });
-  to.posted.push_back(r);
-  const key k{t.peer, to.number, t.lane};
-  channels_[k].receives.push_back(std::move(r));
-  match(k);
+  const std::uint32_t r = receives_.take(), c = channel_of(t.peer, to.number, t.lane);
+  receive& x = receives_[r];
+  x.cookie = t.cookie;
+  x.offset = t.buffer.offset;
+  x.bytes = bytes_of(t.buffer);
+  x.number = posted_++;
+  x.rank = to.number;
+  x.region = t.buffer.region;
+  x.adds = t.flags & RG_TRANSFER_ADD;
+  if (t.address && x.bytes)
+    x.bytes_in = std::make_unique<receive::memory>(receive::memory{
+        t.address, std::make_shared<received_bytes>(received_bytes{x.offset, x.adds, t.peer, t.lane, {}}), {}});
+  to.posted.add(receives_, r);
+  channels_[c].receives.push(receives_, r);
+  match(c);
   return RG_OK;
 }
 
-// Matches the first send of a channel with its first receive.
-void virtual_network::match(key k) {
-  channel& c = channels_[k];
-  rank &from = *ranks_[std::get<0>(k)], &to = *ranks_[std::get<1>(k)];
-  while (options_.eager && !c.landed.empty() && !c.receives.empty()) {
-    const auto r = c.receives.front();
-    auto content = std::move(c.landed.front());
-    c.receives.pop_front();
-    c.landed.pop_front();
-    arrive(to, r, std::move(content));
-  }
+// Matches the first messages of a channel with its first receives.
+void virtual_network::match(std::uint32_t number) {
   std::deque<std::uint32_t>* const queue =
-      options_.one_queue && !options_.eager ? &queues_[{from.number, to.number}] : nullptr;
-  while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
-    if (queue && queue->front() != std::get<2>(k)) return;
-    const auto r = c.receives.front();
-    const auto m = c.sends.front();
-    c.receives.pop_front();
-    c.sends.pop_front();
-    if (queue) queue->pop_front();
-    transmit(from, m->transfer, [this, &from, &to, r, m] {
-      at(now_ + latency(from.number, to.number), [this, &from, &to, r, m] {
-        auto content = read_at_end(from, *m);
-        end(from, m->transfer.cookie, RG_OK, 0);
-        arrive(to, r, std::move(content));
-      });
-    });
-  }
-  if (queue && !queue->empty() && queue->front() != std::get<2>(k)) match({from.number, to.number, queue->front()});
-}
-
-void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, payload content) {
-  to.counted.messages_received += 1;
-  to.counted.bytes_received += content.size;
-  r->content = std::move(content);
-  r->arrived = true;
-  complete_arrived(to);
-}
-
-// Copies arrived messages to their targets, but never before an earlier receive into the same bytes.
-void virtual_network::complete_arrived(rank& r) {
-  for (std::size_t i = 0; i < r.posted.size();) {
-    const auto p = r.posted[i];
-    const bool early = std::any_of(r.posted.begin(), r.posted.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const auto& e) { return overlap(e->transfer, p->transfer); });
-    if (!p->arrived || early) {
-      ++i;
+      options_.one_queue && !options_.eager ? &queues_[{channels_[number].from, channels_[number].to}] : nullptr;
+  for (;;) {
+    channel& c = channels_[number];
+    slab_queue& messages = options_.eager ? c.landed : c.sends;
+    if (queue && !queue->empty() && queue->front() != number) {
+      if (channels_[queue->front()].receives.empty()) return;
+      number = queue->front(); // its receive was posted while others' messages were before its own
       continue;
     }
-    require_kept(r, *p);
-    p->over.clear();
-    const auto& [bytes, size] = p->content;
-    const std::uint64_t room = bytes_of(p->transfer.buffer);
-    const rg_status status = size > room || (options_.exact && size < room) ? RG_E_PEER : RG_OK;
-    if (p->transfer.address && status == RG_OK) {
-      if (p->transfer.flags & RG_TRANSFER_ADD) {
-        auto* y = static_cast<float*>(p->transfer.address);
-        const auto* x = reinterpret_cast<const float*>(bytes.data());
-        for (std::size_t e = 0; e < bytes.size() / sizeof(float); ++e) y[e] += x[e];
-      } else if (!bytes.empty()) {
-        std::memcpy(p->transfer.address, bytes.data(), bytes.size());
-      }
+    if (messages.empty() || c.receives.empty()) return;
+    const std::uint32_t m = messages.pop(messages_), r = c.receives.pop(receives_);
+    if (queue) queue->pop_front();
+    if (options_.eager) {
+      arrive(r, m);
+    } else {
+      messages_[m].receive = r;
+      transmit(m);
     }
-    end(r, p->transfer.cookie, status, size);
-    r.posted.erase(r.posted.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
-virtual_network::payload virtual_network::read_at_end(const rank& from, const message& m) {
-  payload now = read(m.transfer);
-  if (now.bytes != m.posted.bytes)
+void virtual_network::left(std::uint32_t m) {
+  if (options_.eager) {
+    read_at_end(messages_[m]);
+    end(messages_[m].from, messages_[m].cookie, RG_OK, 0);
+  }
+  links_.travel(m);
+}
+
+void virtual_network::arrived(std::uint32_t m) {
+  if (!folded_) return links_.receive(m);
+  copies_.clear();
+  folded_->append_copies(messages_[m].from, messages_[m].to, copies_);
+  for (const auto& [from, to] : copies_) {
+    const std::uint32_t copy = messages_.take(), c = channel_of(from, to, messages_[m].lane);
+    message& x = messages_[copy];
+    x.bytes = messages_[m].bytes;
+    x.time = messages_[m].time;
+    x.from = from;
+    x.to = to;
+    x.lane = messages_[m].lane;
+    x.channel = c;
+    x.copied = true;
+    links_.receive(copy);
+  }
+  if (folded_->is_simulated(messages_[m].to))
+    links_.receive(m);
+  else
+    messages_.give(m);
+}
+
+bool virtual_network::adds(const message& m) const {
+  const slab_queue& posted = channels_[m.channel].receives;
+  const std::uint32_t r = m.receive != nothing ? m.receive : posted.head;
+  return r != nothing && receives_[r].adds;
+}
+
+void virtual_network::delivered(std::uint32_t m) {
+  if (options_.eager) {
+    const std::uint32_t c = messages_[m].channel;
+    channels_[c].landed.push(messages_, m);
+    return match(c);
+  }
+  read_at_end(messages_[m]);
+  end(messages_[m].from, messages_[m].cookie, RG_OK, 0);
+  arrive(messages_[m].receive, m);
+}
+
+void virtual_network::arrive(std::uint32_t number, std::uint32_t m) {
+  receive& r = receives_[number];
+  message& x = messages_[m];
+  rank& to = *ranks_[x.to];
+  if (x.copied) x.bytes = folded_->length(x.bytes, r.bytes);
+  to.received += 1;
+  to.bytes_received += x.bytes;
+  r.arrived_bytes = x.bytes;
+  if (x.content && r.bytes_in) r.bytes_in->content->content = std::move(*x.content);
+  r.arrived = true;
+  messages_.give(m);
+  if (r.waits_for) return; // never before an earlier receive into the same bytes
+  ready_.assign(1, number);
+  while (!ready_.empty()) {
+    const auto first = std::ranges::min_element(ready_, {}, [&](std::uint32_t e) { return receives_[e].number; });
+    const std::uint32_t e = *first;
+    *first = ready_.back();
+    ready_.pop_back();
+    freed_.clear();
+    to.posted.remove(receives_, e, freed_);
+    complete(e);
+    for (const std::uint32_t f : freed_)
+      if (receives_[f].arrived) ready_.push_back(f);
+  }
+}
+
+// Copies a message to its target and ends the receive.
+void virtual_network::complete(std::uint32_t number) {
+  receive& r = receives_[number];
+  if (r.bytes_in) require_kept(r);
+  const rg_status status =
+      r.arrived_bytes > r.bytes || (options_.exact && r.arrived_bytes < r.bytes) ? RG_E_PEER : RG_OK;
+  if (r.bytes_in && status == RG_OK) {
+    const message_bytes& bytes = r.bytes_in->content->content;
+    if (r.adds) {
+      auto* y = static_cast<float*>(r.bytes_in->address);
+      const auto* x = reinterpret_cast<const float*>(bytes.data());
+      for (std::size_t e = 0; e < bytes.size() / sizeof(float); ++e) y[e] += x[e];
+    } else if (!bytes.empty()) {
+      std::memcpy(r.bytes_in->address, bytes.data(), bytes.size());
+    }
+  }
+  end(r.rank, r.cookie, status, r.arrived_bytes);
+  receives_.give(number);
+}
+
+void virtual_network::read_at_end(message& m) {
+  if (!m.content) return;
+  auto now = read(m.address, m.bytes);
+  if (*now != *m.content)
     report(
         fmt::format("rank {} changes bytes that it is sending: a send of {} bytes to rank {} on lane {} had not ended; "
                     "wait for it (co_await) before the buffer is written",
-                    from.number, now.size, m.transfer.peer, m.transfer.lane));
-  return now;
+                    m.from, m.bytes, m.to, m.lane));
+  m.content = std::move(now);
 }
 
 // A receive that adds keeps what was there. Any other one overwrites the message of an earlier one, which the strategy
 // has had no time to read: legal only if both messages, or neither, have the same bytes there.
-void virtual_network::require_kept(const rank& r, const receive& second) {
-  const rg_transfer& b = second.transfer;
-  for (const auto& first_one : second.over) {
-    const rg_transfer& a = first_one->transfer;
-    const std::uint64_t first = std::max(a.buffer.offset, b.buffer.offset),
-                        end = std::min(a.buffer.offset + first_one->content.bytes.size(),
-                                       b.buffer.offset + second.content.bytes.size());
+void virtual_network::require_kept(const receive& second) {
+  for (const auto& a : second.bytes_in->over) {
+    const received_bytes& b = *second.bytes_in->content;
+    const std::uint64_t first = std::max(a->offset, b.offset),
+                        end = std::min(a->offset + a->content.size(), b.offset + b.content.size());
     if (first >= end) continue;
-    const bool same =
-        std::equal(first_one->content.bytes.begin() + static_cast<std::ptrdiff_t>(first - a.buffer.offset),
-                   first_one->content.bytes.begin() + static_cast<std::ptrdiff_t>(end - a.buffer.offset),
-                   second.content.bytes.begin() + static_cast<std::ptrdiff_t>(first - b.buffer.offset));
-    if (same && !(a.flags & RG_TRANSFER_ADD)) continue;
+    const bool same = std::equal(a->content.begin() + static_cast<std::ptrdiff_t>(first - a->offset),
+                                 a->content.begin() + static_cast<std::ptrdiff_t>(end - a->offset),
+                                 b.content.begin() + static_cast<std::ptrdiff_t>(first - b.offset));
+    if (same && !a->adds) continue;
     report(fmt::format("rank {} has two receives outstanding into the same {} bytes: the message of rank {} on lane {} "
                        "overwrites that of rank {} on lane {}; use a buffer for each, or wait for the first one",
-                       r.number, end - first, b.peer, b.lane, a.peer, a.lane));
+                       second.rank, end - first, b.peer, b.lane, a->peer, a->lane));
   }
 }
 
 std::multimap<std::uint32_t, std::string> virtual_network::waits() const {
   std::multimap<std::uint32_t, std::string> all;
-  for (const auto& [k, c] : channels_) {
-    const auto& [from, to, lane] = k;
-    for (const auto& r : c.receives)
-      all.emplace(to,
-                  fmt::format("to receive {} bytes from rank {} on lane {}", bytes_of(r->transfer.buffer), from, lane));
-    for (const auto& m : c.sends)
-      all.emplace(
-          from,
-          fmt::format("to send {} bytes to rank {} on lane {}, {}", bytes_of(m->transfer.buffer), to, lane,
-                      c.receives.empty() ? "where no receive is posted for them" : "behind those of other lanes"));
+  for (const channel& c : channels_) {
+    for (std::uint32_t r = c.receives.head; r != nothing; r = receives_[r].next)
+      all.emplace(c.to, fmt::format("to receive {} bytes from rank {} on lane {}", receives_[r].bytes, c.from, c.lane));
+    for (std::uint32_t m = c.sends.head; m != nothing; m = messages_[m].next)
+      all.emplace(c.from, fmt::format("to send {} bytes to rank {} on lane {}, {}", messages_[m].bytes, c.to, c.lane,
+                                      c.receives.empty() ? "where no receive is posted for them"
+                                                         : "behind those of other lanes"));
   }
-  for (const auto& [k, g] : collectives_)
-    for (const auto& [who, what] : g.joined)
-      all.emplace(who, fmt::format("for the other members of a collective, {} of {} have begun it", g.joined.size(),
-                                   groups_[k.first].size()));
+  collectives_.append_waits(all);
   return all;
 }
 
-// The collective executes when the last member joins. Each member then waits as long as a ring takes: both halves of it
-// for an all-reduce, one half for the others.
+rg_status virtual_network::begin_collective(void* self, const rg_collective* c) {
+  auto& r = *static_cast<rank*>(self);
+  return r.network->collective(r, *c);
+}
+
+// The collective executes when the last member joins.
 rg_status virtual_network::collective(rank& r, const rg_collective& c) {
   if (options_.hesitates && (r.refused = !r.refused)) {
-    at(now_ + options_.latency_ns, [this, &r] { touched_.push_back(r.number); });
+    events_.after(options_.latency_ns, rank_retries, r.number);
     return RG_AGAIN;
   }
   ++outstanding_;
-  const auto& members = groups_[c.group];
-  const std::uint64_t number = joined_[{c.group, r.number}]++;
-  pending_collective& g = collectives_[{c.group, number}];
-  if (!g.joined.empty() && g.joined.front().second.kind != c.kind)
-    throw std::logic_error("the members of a group call collectives in different orders");
-  g.joined.push_back({r.number, c});
-  if (g.joined.size() < members.size()) return RG_OK;
-  std::sort(g.joined.begin(), g.joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::uint64_t bytes = 0;
-  for (const auto& [who, what] : g.joined) bytes = std::max({bytes, bytes_of(what.source), bytes_of(what.target)});
-  if (c.wire) bytes /= sizeof(float) / sizeof(std::uint16_t);
-  const std::uint64_t n = members.size(), halves = c.kind == RG_OP_ALL_REDUCE ? 2 : 1;
-  const auto took =
-      halves * (n - 1) *
-      (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / options_.bytes_per_ns) +
-       options_.latency_ns);
-  at(now_ + took, [this, group = c.group, number] {
-    const pending_collective all = std::move(collectives_[{group, number}]);
-    collectives_.erase({group, number});
-    write_results(all);
-    for (const auto& [who, what] : all.joined) end(*ranks_[who], what.cookie, RG_OK, 0);
-  });
+  const std::uint32_t number = collectives_.join(r.number, c);
+  if (number != UINT32_MAX)
+    events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);
   return RG_OK;
-}
-
-namespace {
-
-using bytes_of_member = std::vector<std::byte>;
-
-void round(std::uint32_t wire, std::span<float> values) {
-  if (wire) conversion::round(wire == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16, values);
-}
-void round(std::uint32_t wire, bytes_of_member& elements) {
-  if (wire) round(wire, {reinterpret_cast<float*>(elements.data()), elements.size() / sizeof(float)});
-}
-
-// Summands are added in ascending order of rank. `sources`: all members' elements.
-std::vector<float> reduced(const std::vector<bytes_of_member>& sources, std::uint32_t reduction, std::uint64_t count) {
-  std::vector<float> all(count);
-  for (std::size_t m = 0; m < sources.size(); ++m)
-    for (std::uint64_t i = 0; i < count && !sources[m].empty(); ++i) {
-      float x;
-      std::memcpy(&x, sources[m].data() + i * sizeof x, sizeof x);
-      all[i] = m == 0 ? x : reduction == RG_MAX ? std::max(all[i], x) : all[i] + x;
-    }
-  if (reduction == RG_AVERAGE)
-    for (float& x : all) x /= static_cast<float>(sources.size());
-  return all;
-}
-
-} // namespace
-
-void virtual_network::write_results(const pending_collective& g) {
-  // Sources are copied first, because collectives may be in place.
-  std::vector<bytes_of_member> sources;
-  for (const auto& [who, what] : g.joined) {
-    const auto* first = static_cast<const std::byte*>(what.source_address);
-    sources.emplace_back(first, first + (first ? bytes_of(what.source) : 0));
-    round(what.wire, sources.back());
-  }
-  const std::uint64_t n = g.joined.size();
-  for (std::uint64_t m = 0; m < n; ++m) {
-    const rg_collective& c = g.joined[m].second;
-    auto* const to = static_cast<std::byte*>(c.target_address);
-    if (!to) continue; // a ghost, or unused
-    const std::uint64_t element = rg::size_of(c.target.type);
-    const auto put = [&](std::uint64_t at, const bytes_of_member& from, rg::chunk part) {
-      std::memcpy(to + at * element, from.data() + part.first * element, part.count * element);
-    };
-    const auto whole = [&](std::uint64_t k) { return rg::chunk{0, sources[k].size() / element}; };
-    switch (c.kind) {
-    case RG_OP_ALL_REDUCE:
-    case RG_OP_REDUCE:
-    case RG_OP_REDUCE_SCATTER: {
-      std::vector<float> all = reduced(sources, c.reduction, c.source.count);
-      round(c.wire, all);
-      const bool cut = c.kind == RG_OP_REDUCE_SCATTER;
-      const rg::chunk own = cut ? rg::chunk_of(c.source.count, c.counts, m, n) : rg::chunk{0, c.source.count};
-      if (cut && to == static_cast<const std::byte*>(c.source_address) + own.first * element) // else undefined
-        std::fill_n(static_cast<float*>(const_cast<void*>(c.source_address)), c.source.count,
-                    std::numeric_limits<float>::quiet_NaN());
-      if (c.kind != RG_OP_REDUCE || c.root == m) std::memcpy(to, all.data() + own.first, own.count * element);
-      break;
-    }
-    case RG_OP_BROADCAST: put(0, sources[c.root], whole(c.root)); break;
-    case RG_OP_SCATTER: put(0, sources[c.root], rg::chunk_of(whole(c.root).count, c.counts, m, n)); break;
-    case RG_OP_ALL_GATHER:
-    case RG_OP_GATHER:
-      for (std::uint64_t k = 0; k < n; ++k)
-        put(rg::chunk_of(c.target.count, c.counts, k, n).first, sources[k], whole(k));
-      break;
-    default: // RG_OP_ALL_TO_ALL; a barrier has no target
-      for (std::uint64_t k = 0; k < n; ++k) {
-        const rg_collective& other = g.joined[k].second;
-        const auto from = c.counts ? rg::chunk_of(0, other.counts, m, n) : rg::equal_chunk(other.source.count, m, n);
-        put(c.counts ? rg::chunk_of(0, c.target_counts, k, n).first : rg::equal_chunk(c.target.count, k, n).first,
-            sources[k], from);
-      }
-    }
-  }
 }
 
 rg_transport virtual_network::make_functions(bool collectives) {
@@ -378,29 +378,29 @@ rg_transport virtual_network::make_functions(bool collectives) {
   };
   t.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t capacity,
               std::uint32_t* count) -> rg_status {
-    auto& ended = static_cast<rank*>(self)->ended;
-    *count = static_cast<std::uint32_t>(std::min<std::size_t>(capacity, ended.size()));
-    std::copy_n(ended.begin(), *count, out);
-    ended.erase(ended.begin(), ended.begin() + *count);
+    auto& r = *static_cast<rank*>(self);
+    *count = static_cast<std::uint32_t>(std::min<std::size_t>(capacity, r.ended.size() - r.polled));
+    std::copy_n(r.ended.begin() + static_cast<std::ptrdiff_t>(r.polled), *count, out);
+    r.polled += *count;
+    if (r.polled == r.ended.size()) {
+      r.ended.clear();
+      r.polled = 0;
+    }
     return RG_OK;
   };
-  t.now = [](void* self) { return static_cast<rank*>(self)->network->now_; };
+  t.now = [](void* self) { return static_cast<rank*>(self)->network->now(); };
   if (!collectives) return t;
   static const rg_collectives functions = [] {
     auto c = rg::make_versioned<rg_collectives>();
     c.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
-      auto& groups = static_cast<rank*>(self)->network->groups_;
-      const std::vector<std::uint32_t> wanted(members, members + count);
-      auto found = std::ranges::find(groups, wanted);
-      *group = static_cast<std::uint32_t>(found - groups.begin());
-      if (found == groups.end()) groups.push_back(wanted);
+      *group = static_cast<rank*>(self)->network->collectives_.group({members, members + count});
       return RG_OK;
     };
     c.offers = [](void*, std::uint32_t kind, std::uint32_t, std::uint32_t type, std::uint32_t wire) -> std::uint32_t {
       return (!rg::reduces(kind) || type == RG_F32) &&
              (!wire || (type == RG_F32 && (wire == RG_BF16 || wire == RG_F16)));
     };
-    c.begin = &virtual_network::begin;
+    c.begin = &virtual_network::begin_collective;
     return c;
   }();
   t.extension = [](void*, const char* id) -> const void* {

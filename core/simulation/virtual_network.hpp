@@ -1,51 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport (rg_transport) between ranks in one process, under a virtual clock in ns. It is deterministic. Every rank
-// has one outgoing link. Messages leave over it one after the other at `bytes_per_ns`, those on the lowest lane first,
-// and arrive `latency_ns` after their last byte has left.
+// A transport (rg_transport) between ranks in one process, under a virtual clock in ns. It is deterministic. Messages
+// take the time of the links that they pass (links.hpp); without options.links every rank has one outgoing link, over
+// which messages leave one after the other at `bytes_per_ns`, those on the lowest lane first, and arrive `latency_ns`
+// after their last byte has left.
 //   eager: a send ends when its last byte has left, whether or not a receive is posted.
 //   rendezvous: a message starts to leave only once its receive is posted, and the send ends when it arrives.
 // A send's buffer is read at the latest moment that rg_transport allows, when the send ends. A strategy that writes it
 // before that moment, or loses a message to a later receive into the same bytes, is named by misuse().
 //
-// All functions are called on one thread. A native collective takes the time of a ring, but does not use the links; the
-// call throws std::logic_error if the n-th collective of a group is not of the same kind on all members.
+// All functions are called on one thread. Nothing is allocated for a message once the largest number of simultaneous
+// ones has been reached, except for bytes (not with ghosts). A native collective takes the time of a ring, but does not
+// use the links; the call throws std::logic_error if the n-th collective of a group is not of the same kind on all
+// members.
 #pragma once
 
-#include <algorithm>
+#include "links.hpp"
+#include "native_collectives.hpp"
+#include "network_options.hpp"
+#include "posted_receives.hpp"
+
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <regatta/abi.h>
-#include <regatta/ext/collectives.h>
 
 namespace regatta {
 
-struct network_options {
-  bool eager = true;        // else rendezvous
-  bool adds = true;         // the transport adds on receive, fp32 only
-  bool collectives = false; // the transport has native collectives; they reduce fp32 only
-  bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
-  std::uint64_t latency_ns = 1000;
-  bool uneven = false; // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
-  double bytes_per_ns = 1.0;
-  // The messages of one rank to another arrive in the order of their sends over all lanes, as if there were one queue;
-  // with rendezvous only. A message without a receive then blocks those of the other lanes.
-  bool one_queue = false;
-  bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
-};
+class folded_ranks;
 
-class virtual_network {
+class virtual_network final : message_sink {
 public:
-  virtual_network(std::uint32_t ranks, network_options options);
+  // `link_of`: the link of each rank in options.links; empty if there are none.
+  virtual_network(std::uint32_t ranks, network_options options, std::vector<std::uint32_t> link_of = {});
+  // Delivers the messages of ranks that are not simulated, as copies of those of the ones that are. Borrows `folded`.
+  // Call it before any message.
+  void fold(folded_ranks& folded) { folded_ = &folded; }
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
   // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
@@ -55,22 +50,27 @@ public:
   void* endpoint(std::uint32_t rank);
   rg_transport_caps caps() const;
 
-  std::uint64_t now() const { return now_; }
+  std::uint64_t now() const { return events_.now(); }
   // Returns the absolute time of the next event; UINT64_MAX: there is none.
-  std::uint64_t next_event() const { return events_.empty() ? UINT64_MAX : std::get<0>(events_.top()); }
+  std::uint64_t next_event() const { return events_.next(); }
   // Advances time to `t`, and executes all events up to and including `t`.
   void advance(std::uint64_t t);
+  // Begins what waits for the end of an instant (links.hpp); returns whether there was anything. Call it before time
+  // advances, when all ranks have reacted to everything, until it returns false.
+  bool end_instant() { return links_.end_instant(); }
 
-  // Messages of a rank: those that have begun to leave, and those that have arrived. Native collectives do not count.
+  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. Native
+  // collectives do not count.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
-    // Messages and bytes that have been queued for the link or have left, by peer and lane.
+    // Messages and bytes that were sent, by peer and lane.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sent_to;
   };
-  const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
-  // Returns the ranks that since the last call got a completion, or may retry after RG_AGAIN. A rank may occur twice. A
+  // Returns them by rank.
+  std::vector<counts> counted() const;
+  // Appends the ranks that since the last call got a completion, or may retry after RG_AGAIN. A rank may occur twice. A
   // rank that still has completions to poll is not named for further ones, so each must poll until there are no more.
-  std::vector<std::uint32_t> take_touched() { return std::exchange(touched_, {}); }
+  void take_touched(std::vector<std::uint32_t>& out);
   // Returns the number of operations, over all ranks, that have not ended. An operation has ended once its completion
   // can be polled.
   std::size_t outstanding() const { return outstanding_; }
@@ -82,95 +82,66 @@ public:
   const std::string& misuse() const { return misuse_; }
 
 private:
-  struct payload { // has only a size for ghosts
-    std::vector<std::uint8_t> bytes;
-    std::uint64_t size = 0;
-  };
-  struct message { // a send, and its bytes when it began
-    rg_transfer transfer;
-    payload posted;
-  };
-  static rg_transport make_functions(bool collectives);
-  static payload read(const rg_transfer& t);
-  struct receive {
-    rg_transfer transfer;
-    payload content;
-    bool arrived = false;
-    std::vector<std::shared_ptr<receive>> over; // outstanding receives into some of the same bytes when it was posted
-  };
   struct rank {
     virtual_network* network;
     std::uint32_t number;
-    bool sending = false;
-    bool refused = false; // whether its last collective was refused
-    // Messages that wait for the link, by lane and order of submission: bytes, and the function to call when the last
-    // byte has left.
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::function<void()>>> waiting;
-    std::deque<rg_completion> ended;
-    std::deque<std::shared_ptr<receive>> posted; // in posting order
-    counts counted;
+    bool refused = false;             // whether its last collective was refused
+    std::vector<rg_completion> ended; // from `polled` on
+    std::size_t polled = 0;
+    posted_receives posted;
+    std::uint64_t received = 0, bytes_received = 0;
   };
-  struct channel { // of (from, to, lane)
-    std::deque<std::shared_ptr<message>> sends;
-    std::deque<std::shared_ptr<receive>> receives;
-    std::deque<payload> landed; // eager: messages that arrived before their receive was posted
-  };
-  struct pending_collective { // a pending native collective
-    std::vector<std::pair<std::uint32_t, rg_collective>> joined;
+  struct alignas(64) channel { // of (from, to, lane); one cache line
+    std::uint32_t from, to, lane;
+    slab_queue sends;    // rendezvous: messages without a receive
+    slab_queue landed;   // eager: messages that arrived before their receive was posted
+    slab_queue receives; // without a message
+    std::uint64_t messages = 0, bytes = 0;
   };
 
-  using key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-  // An event: time, order of scheduling (breaks ties), function.
-  using happening = std::tuple<std::uint64_t, std::uint64_t, std::function<void()>>;
-  struct later {
-    bool operator()(const happening& a, const happening& b) const {
-      return std::tie(std::get<0>(a), std::get<1>(a)) > std::tie(std::get<0>(b), std::get<1>(b));
-    }
-  };
-
-  void at(std::uint64_t t, std::function<void()> f) { events_.push({t, order_++, std::move(f)}); }
-  rg_status send(rank& from, const rg_transfer& t);
+  static rg_transport make_functions(bool collectives);
+  static rg_status begin_collective(void* self, const rg_collective* c);
+  rg_status send(const rank& from, const rg_transfer& t);
   rg_status recv(rank& to, const rg_transfer& t);
-  static rg_status begin(void* self, const rg_collective* c) {
-    auto& r = *static_cast<rank*>(self);
-    return r.network->collective(r, *c);
-  }
   rg_status collective(rank& r, const rg_collective& c);
-  static void write_results(const pending_collective& g); // writes every member's result
-  // Queues a message for the link of `from`; calls `left` when its last byte has left. pump() begins the next one.
-  void transmit(rank& from, const rg_transfer& t, std::function<void()> left);
-  void pump(rank& from);
-  // Gives the messages of a channel to its receives, both in order.
-  void match(key k);
-  // A message has arrived for a receive. complete_arrived() writes it to its buffer, once the earlier receives into the
-  // same bytes have ended.
-  void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);
-  void complete_arrived(rank& r);
-  // Returns the bytes of a send that ends now. Reports a misuse if they are not those that it began with.
-  payload read_at_end(const rank& from, const message& m);
-  void require_kept(const rank& r, const receive& second);
+  std::uint32_t channel_of(std::uint32_t from, std::uint32_t to, std::uint32_t lane);
+  void grow_index();
+  void transmit(std::uint32_t m);
+  void match(std::uint32_t channel);
+  void left(std::uint32_t m) override;
+  void arrived(std::uint32_t m) override;
+  void delivered(std::uint32_t m) override;
+  bool adds(const message& m) const override;
+  void arrive(std::uint32_t r, std::uint32_t m); // the receive's message
+  void complete(std::uint32_t r);
+  // Reads a send's bytes again, and reports a misuse if they changed.
+  void read_at_end(message& m);
+  void require_kept(const receive& second);
   void report(std::string misuse) {
     if (misuse_.empty()) misuse_ = std::move(misuse);
   }
-  std::uint64_t latency(std::uint32_t from, std::uint32_t to) const {
-    return options_.latency_ns * (options_.uneven ? 1 + (std::min(from, to) * 3 + std::max(from, to)) % 5 : 1);
-  }
   // Makes the completion of an operation available to poll().
-  void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
+  void end(std::uint32_t rank, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
   network_options options_;
   rg_transport functions_;
-  std::uint64_t now_ = 0, order_ = 0;
+  event_queue events_;
+  slab<message> messages_;
+  slab<receive> receives_;
+  regatta::links links_;
   std::size_t outstanding_ = 0;
+  std::uint64_t posted_ = 0; // receives so far
   std::string misuse_;
   std::vector<std::unique_ptr<rank>> ranks_;
   std::vector<std::uint32_t> touched_;
-  std::map<key, channel> channels_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>> queues_; // one_queue: lanes of the sends
-  std::vector<std::vector<std::uint32_t>> groups_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): collectives begun
-  std::map<std::pair<std::uint32_t, std::uint64_t>, pending_collective> collectives_; // (group, number)
-  std::priority_queue<happening, std::vector<happening>, later> events_;
+  std::vector<channel> channels_;
+  std::vector<std::uint32_t> index_; // hash table of numbers of channels, `nothing` where there is none
+  // network_options::one_queue: by sender and receiver, the channels of the sends in their order
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>> queues_;
+  std::vector<std::uint32_t> ready_, freed_;                    // of arrive()
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> copies_; // of arrived()
+  native_collectives collectives_;
+  folded_ranks* folded_ = nullptr;
 };
 
 } // namespace regatta

@@ -9,20 +9,19 @@
 
 namespace regatta {
 
-void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, std::int64_t>& offsets) {
+void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, clock_course>& courses) {
+  const auto other = std::ranges::find_if(ranks, [&](const rank_trace& r) { return r.clock != ranks.front().clock; });
+  if (other == ranks.end()) return;
   for (rank_trace& r : ranks) {
-    if (r.clock == ranks.front().clock) continue;
-    const auto offset = offsets.find(r.clock);
-    if (offset == offsets.end())
+    const auto course = courses.find(r.clock);
+    if (course == courses.end() || course->second.points.empty())
       throw failure(exit_code::run,
                     fmt::format("ranks {} and {} run on different machines, and the offset of their clocks is unknown: "
                                 "a trace needs the ranks of one machine",
-                                ranks.front().rank, r.rank));
-    const auto by = static_cast<std::uint64_t>(offset->second); // wraps around, so a negative offset subtracts
-    for (trace_event& e : r.events) {
-      e.begin += by;
-      e.end += by;
-    }
+                                ranks.front().rank, other->rank));
+    for (trace_event& e : r.events)
+      for (std::uint64_t* time : {&e.begin, &e.end})
+        *time = static_cast<std::uint64_t>(course->second.to_reference(static_cast<std::int64_t>(*time)));
   }
 }
 

@@ -3,6 +3,7 @@
 // Prepares the traces of all ranks for one file.
 #pragma once
 
+#include "base/clock_course.hpp"
 #include "timeline/rank_trace.hpp"
 
 #include <cstdint>
@@ -12,10 +13,9 @@
 
 namespace regatta {
 
-// Puts all times on the clock of the first rank. `offsets` has, by rank_trace::clock, the nanoseconds to add to a time
-// of each other clock. The ranks of one machine share its clock and need none. Throws failure (run) if the offset of a
-// clock is unknown: arrows between ranks would then be wrong.
-void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, std::int64_t>& offsets);
+// Puts all times on one clock, if the ranks have several. `courses` has each of them, by rank_trace::clock, against
+// their common reference. Throws failure (run) if a clock has no course: arrows between ranks would then be wrong.
+void align_clocks(std::vector<rank_trace>& ranks, const std::map<std::string, clock_course>& courses);
 
 // Removes the events outside of the traced steps of all workers: servers record longer, because they do not know them.
 // Sets `dropped` to 0 for a rank without steps, such as a server, that recorded until after the last one: its memory

@@ -3,6 +3,7 @@
 // Shared by the tests of strategies under virtual time.
 #pragma once
 
+#include "simulation/formula_model.hpp"
 #include "simulation/simulation.hpp"
 
 #include <doctest/doctest.h>

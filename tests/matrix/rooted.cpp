@@ -12,12 +12,15 @@ namespace {
 struct rooted {
   struct parameters {
     std::string broadcast = "native";
+    bool lies = false;
   };
   static constexpr auto fields =
-      rg::fields(rg::field("broadcast", &parameters::broadcast, "by whom").one_of("native", "tree", "scatter_gather"));
+      rg::fields(rg::field("broadcast", &parameters::broadcast, "by whom").one_of("native", "tree", "scatter_gather"),
+                 rg::field("lies", &parameters::lies, "declares that all workers are alike"));
 
-  static rg_plan plan(const parameters&, const rg_cluster&) {
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
+    if (p.lies) plan.symmetry = RG_SYMMETRY_ROTATION;
     plan.flags = RG_PLAN_SYNCHRONOUS;
     plan.lanes = 1;
     return plan;

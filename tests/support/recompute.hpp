@@ -251,6 +251,43 @@ inline json to_target(const json& entry, const char* member) {
   return j;
 }
 
+// The clocks of the repeat in which they were known worst.
+inline json clocks(const json& repeats) {
+  json worst = nullptr;
+  const auto uncertainty = [](const json& clocks) {
+    if (clocks.is_null()) return -1.0;
+    return clocks.at("uncertainty_seconds").is_null() ? 1e200 : clocks.at("uncertainty_seconds").get<double>();
+  };
+  for (const json& r : repeats)
+    if (uncertainty(r.at("case").at("clocks")) > uncertainty(worst)) worst = r.at("case").at("clocks");
+  return worst;
+}
+
+inline json stragglers(const json& repeats) {
+  json out = repeats.at(0).at("case").at("stragglers");
+  if (out.is_null()) return out;
+  numbers compute;
+  std::size_t slowest = 0;
+  for (std::size_t w = 0; w < out.at("ranks").size(); ++w) {
+    json& rank = out["ranks"][w];
+    const auto of_run = [&](const char* member) {
+      return over(repeats, [&](const json& run) { return run.at("stragglers").at("ranks").at(w).at(member); });
+    };
+    rank["compute_seconds"] = median(of_run("compute_seconds"));
+    compute.push_back(rank["compute_seconds"]);
+    if (compute[w] > compute[slowest]) slowest = w;
+    double sum = 0;
+    for (const double share : of_run("last")) sum += share;
+    rank["last"] = rank["last"].is_null() ? json() : json(sum / static_cast<double>(repeats.size()));
+  }
+  numbers others = compute;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(slowest));
+  const json& last = out["ranks"][slowest]["last"];
+  const bool holds = compute[slowest] > 1.1 * median(others).get<double>() && (last.is_null() || last >= 2.0 / 3);
+  out["held_back_by"] = holds ? json(slowest) : json();
+  return out;
+}
+
 inline json figures(const json& entry) {
   const json& repeats = entry.at("repeats");
   json out = json::object();
@@ -325,6 +362,9 @@ inline json figures(const json& entry) {
   out["given_bytes"] = lowest(given);
   out["weights_sha256"] = json::array();
   for (const json& r : repeats) out["weights_sha256"].push_back(r.at("case").at("weights_sha256"));
+  out["hosts"] = repeats.at(0).at("case").at("hosts");
+  out["clocks"] = clocks(repeats);
+  out["stragglers"] = stragglers(repeats);
   add_scaling(out, entry);
   out["undisturbed"] = undisturbed(entry);
   return out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "check/harness/suite.hpp"
+#include "simulation/formula_model.hpp"
 #include "simulation/simulation.hpp"
 
 #include <cstdint>

@@ -46,6 +46,8 @@ struct allreduce : rg::data_parallel<allreduce> {
     if (p.algorithm == "ring") plan.symmetry = RG_SYMMETRY_ROTATION;
     if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
       plan.symmetry = RG_SYMMETRY_XOR;
+    // Deferred updates sum norms by halving and doubling.
+    if (p.algorithm == "sharded" && !(c.flags & RG_HOST_DEFERRED)) plan.symmetry = RG_SYMMETRY_CLASSES;
     if (p.algorithm == "native") plan.flags |= RG_PLAN_COLLECTIVES;
     if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
     plan.lanes = p.lanes + 1; // the last one is for rows of sparse tables

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
@@ -125,7 +126,10 @@ struct operation_record {
   std::uint64_t bytes = 0;
   bool done = false, detached = false;
   operation_record* next = nullptr;
-  alignas(std::max_align_t) std::byte function[64]; // of comm::run()
+  struct function_bytes {
+    alignas(std::max_align_t) std::byte at[64];
+  };
+  std::unique_ptr<function_bytes> function; // of comm::run(), kept for the next one; most operations have none
 };
 } // namespace detail
 
@@ -387,7 +391,7 @@ public:
   struct cost {
     std::uint64_t bytes, flops; // bytes read and written; not both 0
   };
-  static constexpr std::size_t run_bytes = sizeof(detail::operation_record::function);
+  static constexpr std::size_t run_bytes = sizeof(detail::operation_record::function_bytes);
   template <class F, class... Buffers> operation run(F f, cost declared, const Buffers&... buffers) {
     static_assert(sizeof...(buffers) > 0 && sizeof...(buffers) <= RG_MAX_RUN_BUFFERS);
     static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= run_bytes && alignof(F) <= alignof(std::max_align_t),
@@ -398,11 +402,12 @@ public:
     const rg_buffer list[] = {buffers...};
     auto op = make<rg_op_run>(RG_OP_RUN);
     detail::operation_record* const r = take_record();
-    ::new (static_cast<void*>(r->function)) F(f);
+    if (!r->function) r->function = std::make_unique<detail::operation_record::function_bytes>();
+    ::new (static_cast<void*>(r->function->at)) F(f);
     op.context = r;
     op.function = [](void* context, const rg_run* on) {
       auto& record = *static_cast<detail::operation_record*>(context);
-      F& function = *std::launder(reinterpret_cast<F*>(record.function));
+      F& function = *std::launder(reinterpret_cast<F*>(record.function->at));
       // RG_E_PLUGIN, whatever it threw, keeps the text that fence() recorded.
       return rg_status{fence(record.owner->host_->host,
                              [&] {
@@ -660,12 +665,15 @@ private:
     detail::operation_record* r = free_;
     if (r) {
       free_ = r->next;
-      *r = {};
+      r->waiter = {};
+      r->status = RG_OK;
+      r->bytes = 0;
+      r->done = r->detached = false;
+      r->next = nullptr;
     } else {
-      records_.push_back(std::make_unique<detail::operation_record>());
-      r = records_.back().get();
+      r = &records_.emplace_back();
+      r->owner = this;
     }
-    r->owner = this;
     return r;
   }
   template <class Op> operation submit(Op& op) { return submit(op, take_record()); }
@@ -682,7 +690,7 @@ private:
   const rg_cluster* cluster_;
   const rg_arena* arena_;
   tracer trace_;
-  std::vector<std::unique_ptr<detail::operation_record>> records_;
+  std::deque<detail::operation_record> records_;
   detail::operation_record* free_ = nullptr;
 };
 

@@ -22,8 +22,8 @@ class replicated_tables {
 public:
   replicated_tables(rg::comm& c, std::uint32_t lane) : comm(c), lane_(lane), touched_(c.tables()) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, role::worker);
-    others_.resize(comm.workers());
-    for (std::uint32_t w = 0; w < comm.workers() && comm.tables(); ++w) {
+    if (comm.tables()) others_.resize(comm.workers());
+    for (std::uint32_t w = 0; w < others_.size(); ++w) {
       if (w == comm.rank()) continue;
       for (std::uint32_t t = 0; t < comm.tables(); ++t) {
         const rg_table table = comm.table(t);

@@ -491,6 +491,12 @@ TEST_CASE("the address of an interface") {
   using texts = std::vector<std::string>;
   CHECK(addresses_of_interfaces("lo") == texts{"127.0.0.1"});
   CHECK(addresses_of_interfaces("lo, 127.0.0.2,::1") == texts{"127.0.0.1", "127.0.0.2", "::1"});
+  CHECK(addresses_of_interfaces("auto") == texts{"127.0.0.1"});
+  CHECK(address_of_interface("127.0.0.0/8") == "127.0.0.1");
+  CHECK(address_of_interface("::1/128") == "::1");
+  CHECK_THROWS_WITH_AS(address_of_interface("192.0.2.0/24"), doctest::Contains("no address of this machine lies in"),
+                       failure);
+  CHECK_THROWS_WITH_AS(address_of_interface("127.0.0.0/33"), doctest::Contains("no network interface"), failure);
   CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,127.0.0.1"), doctest::Contains("127.0.0.1 occurs twice"), failure);
   CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,"), doctest::Contains("no network interface \"\""), failure);
 }

@@ -27,7 +27,8 @@ TEST_CASE("codes are long, differ, and are read as people type them") {
 }
 
 TEST_CASE("what cannot be a code is refused") {
-  for (const char* wrong : {"", "K7QF-2MXD-9RTC-H4W", "K7QF-2MXD-9RTC-H4WNA", "K7QF-2MXD-9RTC-H4WI", "K7QF_2MXD-9RTC-H4WN"})
+  for (const char* wrong :
+       {"", "K7QF-2MXD-9RTC-H4W", "K7QF-2MXD-9RTC-H4WNA", "K7QF-2MXD-9RTC-H4WI", "K7QF_2MXD-9RTC-H4WN"})
     CHECK_THROWS_AS(secret_of_code(wrong), failure);
 }
 

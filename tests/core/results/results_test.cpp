@@ -189,6 +189,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   }
   for (const std::string& path : report_values()) {
     CAPTURE(path);
+    if (path.ends_with(".blocked")) continue; // of runs on several hosts
     CHECK(std::ranges::find(figures, path) != figures.end());
     CHECK(quantity_of(e, path).unit != "none");
   }

@@ -92,12 +92,82 @@ TEST_CASE("waiting is at most what a worker was blocked") {
   CHECK(f.time.other == Approx(0.0015));
 }
 
-TEST_CASE("clocks of different hosts are not compared") {
-  rank_record far = worker(1, 0, {{0, 4, 10, 0, 3, 0}});
-  far.host = "there";
-  const run_figures f = figures_of({worker(0, 0, {{0, 4, 6, 0, 7, 0}}), far}, false);
-  CHECK(f.time.wait == 0);
-  CHECK(f.time.exposed_communication == Approx(0.005));
+namespace {
+
+// A host whose clock is ahead by so many ms, known to `uncertainty` ms.
+timed_host host(const std::string& name, double ahead, double uncertainty) {
+  return {name, {{{static_cast<std::int64_t>(ahead) * ms, {ahead * ms, uncertainty * ms}}}}};
+}
+
+// The same worker on a host whose clock is ahead by so many ms.
+rank_record moved(rank_record w, const std::string& to, std::int64_t ahead) {
+  w.host = to;
+  w.region_begin += ahead * ms;
+  w.region_end += ahead * ms;
+  for (step_time& s : w.steps)
+    for (std::int64_t step_time::*time : {&step_time::begin, &step_time::compute_end, &step_time::end})
+      s.*time += ahead * ms;
+  return w;
+}
+
+} // namespace
+
+TEST_CASE("workers on hosts whose clocks differ have the figures of one host") {
+  const rank_record a = worker(0, 0, {{0, 4, 6, 0, 7, 0}}), b = worker(1, 0, {{0, 4, 10, 0, 3, 0}});
+  const run_figures one = figures_of({a, b}, false);
+  for (const std::int64_t ahead : {5'000'000, -3'000'000, 0}) {
+    const run_figures two = figures_of({a, moved(b, "there", ahead)}, false,
+                                       {host("here", 0, 0.1), host("there", static_cast<double>(ahead), 0.1)});
+    CHECK(two.clocks.reason.empty());
+    CHECK(two.clocks.uncertainty_seconds.value() == Approx(0.0002).epsilon(0.01));
+    CHECK(two.time.wait == Approx(one.time.wait));
+    CHECK(two.time.exposed_communication == Approx(one.time.exposed_communication));
+    CHECK(two.samples_per_second == one.samples_per_second);
+    CHECK(two.step_seconds == one.step_seconds);
+    CHECK(two.paces[0].last == 0.0);
+    CHECK(two.paces[1].last == 1.0);
+    CHECK(two.places[1].host == "there");
+    REQUIRE(two.clocks.offsets.size() == 2);
+    CHECK(two.clocks.offsets[1].begin.ahead_ns == Approx(static_cast<double>(ahead * ms)));
+  }
+  CHECK(one.clocks.offsets.empty());
+  CHECK_FALSE(one.clocks.uncertainty_seconds);
+}
+
+TEST_CASE("wait and communication are not told apart if the clocks of the hosts are known too badly, or not at all") {
+  const rank_record a = worker(0, 0, {{0, 4, 6, 0, 7, 0}}),
+                    b = moved(worker(1, 0, {{0, 4, 10, 0, 3, 0}}), "there", 1000);
+  const auto check_blocked = [](const run_figures& f) {
+    CHECK(f.time.wait == 0);
+    CHECK(f.time.exposed_communication == 0);
+    CHECK(f.time.blocked == Approx(0.005));
+    CHECK(parts_of(f) == Approx(0.017));
+    CHECK_FALSE(f.paces[0].last);
+    CHECK(f.paces[1].compute_seconds == Approx(0.014));
+  };
+  // 10 % of the step of 17 ms are 1.7 ms; the uncertainties of two hosts add up.
+  CHECK(figures_of({a, b}, false, {host("here", 0, 0.8), host("there", 1000, 0.8)}).clocks.reason.empty());
+  const run_figures bad = figures_of({a, b}, false, {host("here", 0, 0.9), host("there", 1000, 0.9)});
+  check_blocked(bad);
+  CHECK(bad.clocks.reason == "the clocks of the hosts are known to less than 10 % of the median step");
+  const run_figures unknown = figures_of({a, b}, false, {host("here", 0, 0)});
+  check_blocked(unknown);
+  CHECK(unknown.clocks.reason == "the clock of host there is unknown");
+  // Under a strategy whose workers wait for no peer, all of it is communication.
+  const run_figures independent = figures_of({a, b}, true, {});
+  CHECK(independent.clocks.reason.empty());
+  CHECK(independent.time.exposed_communication > 0);
+  CHECK(independent.time.blocked == 0);
+}
+
+TEST_CASE("the pace of a worker is its step without the time that it was blocked") {
+  const run_figures f = figures_of({worker(0, 0, {{1, 4, 6, 2, 7, 0}, {1, 4, 6, 2, 0, 1}, {1, 4, 6, 2, 7, 0}}),
+                                    worker(1, 0, {{0, 4, 9, 0, 7, 0}, {0, 4, 3, 0, 7, 0}, {0, 4, 9, 0, 7, 0}})},
+                                   false);
+  CHECK(f.paces[0].compute_seconds == Approx(0.013));
+  CHECK(f.paces[1].compute_seconds == Approx(0.013));
+  CHECK(f.paces[0].last == Approx(1.0 / 3)); // of step 1: at 31 against 27 ms
+  CHECK(f.paces[1].last == Approx(2.0 / 3));
 }
 
 TEST_CASE("what a step is stalled by before its backward pass belongs to the step before") {
@@ -261,8 +331,8 @@ TEST_CASE("a record with a member that is missing or of another type is refused,
     j[key] = "x";
     if (!value.is_string()) CHECK(refusal(j) != "none");
     j[key] = 5;
-    const bool may_be_a_number =
-        value.is_number() || key == "bound" || key == "steal" || key == "run_queue" || key == "metric_value";
+    const bool may_be_a_number = value.is_number() || key == "bound" || key == "numa_node" || key == "steal" ||
+                                 key == "run_queue" || key == "metric_value";
     if (!may_be_a_number) CHECK(refusal(j) != "none");
   }
   // Numbers that do not fit are not cut.

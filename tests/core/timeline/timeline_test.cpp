@@ -111,7 +111,7 @@ TEST_CASE("bytes that are no events are refused") {
   CHECK(rank_trace_from(good).events.size() == 1);
 }
 
-TEST_CASE("clocks of several machines are aligned by known offsets, and refused without") {
+TEST_CASE("clocks of several machines are aligned by their courses, and refused without") {
   synthetic_rank a(0), b(1), c(2);
   b.clock = "two";
   for (synthetic_rank* r : {&a, &b, &c}) r->step(0, 1000, 1100);
@@ -120,11 +120,15 @@ TEST_CASE("clocks of several machines are aligned by known offsets, and refused 
                        "ranks 0 and 1 run on different machines, and the offset of their clocks is unknown: a trace "
                        "needs the ranks of one machine",
                        failure);
-  align_clocks(ranks, {{"two", -200}});
-  CHECK(ranks[0].events[0].begin == 1000);
+  CHECK_THROWS_AS(align_clocks(ranks, {{"two", {{{1000, {200, 5}}}}}}), failure); // that of "one" is unknown
+  align_clocks(ranks, {{"one", {{{1000, {-10, 5}}}}}, {"two", {{{1000, {200, 5}}}}}});
+  CHECK(ranks[0].events[0].begin == 1010);
   CHECK(ranks[1].events[0].begin == 800);
   CHECK(ranks[1].events[0].end == 900);
-  CHECK(ranks[2].events[0].begin == 1000);
+  CHECK(ranks[2].events[0].begin == 1010);
+  std::vector<rank_trace> alone{a, c}; // one clock needs no alignment
+  align_clocks(alone, {});
+  CHECK(alone[1].events[0].begin == 1000);
 }
 
 TEST_CASE("events of servers outside of the workers' steps are left out") {

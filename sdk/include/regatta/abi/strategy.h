@@ -72,7 +72,7 @@ enum {
   RG_PLAN_ROW_MAJOR = 16384
 };
 
-/* Which ranks behave alike, so that a simulation may compute one of them for all. Engines of 1.0 compute all ranks;
+/* Which ranks behave alike, so that a simulation may compute one of them for all;
  * `regatta check` tests the promise. A renaming of ranks leaves the run as it is if between renamed ranks, on each
  * lane, as many messages go in every step as between the ranks themselves, with the same lengths up to the rounding of
  * part_of() (chunks of 16 elements). Models with sparse tables, stragglers and unequal links are left out of account.

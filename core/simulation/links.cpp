@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "links.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace regatta {
+namespace {
+
+std::uint64_t ns_of(std::uint64_t bytes, double bytes_per_ns) {
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) / bytes_per_ns);
+}
+
+} // namespace
+
+links::links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events,
+             slab<message>& all, message_sink& sink)
+    : link_of_(std::move(link_of)), options_(options), events_(events), all_(all), sink_(sink),
+      hosts_(!options.links.empty()),
+      overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0),
+      receives_(
+          std::ranges::any_of(options.links, [](const network_link& l) { return std::isfinite(l.in_bytes_per_ns); })),
+      inside_(static_cast<std::uint32_t>(options.links.size())) {
+  const std::size_t ranks = link_of_.size();
+  for (const network_link& l : options_.links) outgoing_.push_back({.bytes_per_ns = l.out_bytes_per_ns});
+  const double own = hosts_ ? options_.inside.out_bytes_per_ns : options_.bytes_per_ns;
+  for (std::size_t r = 0; r < ranks; ++r) outgoing_.push_back({.bytes_per_ns = own});
+  incoming_.resize(options_.links.size());
+  if (!overhead_) return;
+  receivers_.resize(ranks);
+  processor_until_.resize(ranks);
+  outbox_.resize(ranks, nothing);
+}
+
+std::uint64_t links::latency(const message& m) const {
+  if (is_inside(m)) return options_.inside.latency_ns;
+  if (hosts_) return std::max(options_.links[link_of_[m.from]].latency_ns, options_.links[link_of_[m.to]].latency_ns);
+  return options_.latency_ns * (options_.uneven ? 1 + (std::min(m.from, m.to) * 3 + std::max(m.from, m.to)) % 5 : 1);
+}
+
+std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes) const {
+  return messages * options_.overhead_ns +
+         static_cast<std::uint64_t>(static_cast<double>(bytes) * options_.overhead_ns_per_byte);
+}
+
+// ------------------------------------------------------------------------------------------------- the sender ---
+
+void links::submit(std::uint32_t m) {
+  if (!overhead_) return prepared(m);
+  const message& x = all_[m];
+  std::uint32_t b = outbox_[x.from];
+  if (b == nothing || in_turn()) {
+    b = batches_.take();
+    batches_[b].link = x.from; // a processor
+    if (in_turn()) {
+      const std::uint64_t begin = std::max(events_.now(), processor_until_[x.from]);
+      processor_until_[x.from] = begin + cost(1, x.bytes);
+      batches_[b].messages.push(all_, m);
+      batches_[b].not_before = processor_until_[x.from];
+      return events_.at(begin + options_.overhead_ns, batch_prepared, b);
+    }
+    outbox_[x.from] = b;
+    dirty_outboxes_.push_back(x.from);
+  }
+  batches_[b].messages.push(all_, m);
+  batches_[b].count += 1;
+  batches_[b].bytes += x.bytes;
+}
+
+void links::settle_processors() {
+  for (const std::uint32_t rank : dirty_outboxes_) {
+    const std::uint32_t b = outbox_[rank];
+    outbox_[rank] = nothing;
+    const std::uint64_t begin = std::max(events_.now(), processor_until_[rank]);
+    processor_until_[rank] = begin + cost(batches_[b].count, batches_[b].bytes);
+    batches_[b].not_before = processor_until_[rank];
+    events_.at(begin + options_.overhead_ns, batch_prepared, b);
+  }
+  dirty_outboxes_.clear();
+}
+
+// Queues a message for its link.
+void links::prepared(std::uint32_t m) {
+  message& x = all_[m];
+  const std::uint32_t link = link_from(x);
+  outgoing& l = outgoing_[link];
+  auto q = std::ranges::lower_bound(l.lanes, x.lane, {}, &lane_queue::lane);
+  if (q == l.lanes.end() || q->lane != x.lane) q = l.lanes.insert(q, {x.lane, {}});
+  std::uint32_t b = q->batches.tail;
+  // A batch that has begun to leave, and was interrupted, is from before.
+  if (in_turn() || q->batches.empty() || batches_[b].submitted != events_.now() || batches_[b].first) {
+    b = batches_.take();
+    batches_[b].submitted = events_.now();
+    batches_[b].link = link;
+    q->batches.push(batches_, b);
+  }
+  batch& to = batches_[b];
+  to.messages.push(all_, m);
+  to.count += 1;
+  to.bytes += x.bytes;
+  to.not_before = std::max(to.not_before, x.time);
+  if (in_turn()) return begin_link(link);
+  if (!l.dirty) dirty_links_.push_back(link);
+  l.dirty = true;
+}
+
+void links::begin_link(std::uint32_t link) {
+  outgoing& l = outgoing_[link];
+  const auto q = std::ranges::find_if(l.lanes, [](const lane_queue& x) { return !x.batches.empty(); });
+  if (q == l.lanes.end()) return;
+  const std::uint64_t now = events_.now();
+  if (l.busy != nothing) {
+    if (in_turn() || l.busy_lane <= q->lane) return;
+    batch& interrupted = batches_[l.busy];
+    interrupted.takes = interrupted.end - now;
+    interrupted.end = 0;
+    std::ranges::lower_bound(l.lanes, l.busy_lane, {}, &lane_queue::lane)->batches.push_front(batches_, l.busy);
+  }
+  const std::uint32_t b = q->batches.pop(batches_);
+  batch& x = batches_[b];
+  l.busy = b;
+  l.busy_lane = q->lane;
+  if (!x.first) {
+    x.first = now + 1; // 0: has not begun
+    x.takes = ns_of(x.bytes, l.bytes_per_ns) + x.count * options_.gap_ns;
+  }
+  x.end = std::max(now + x.takes, x.not_before);
+  events_.at(x.end, batch_left, b);
+}
+
+void links::settle_outgoing() {
+  settling_.swap(dirty_links_);
+  for (const std::uint32_t link : settling_) {
+    outgoing_[link].dirty = false;
+    begin_link(link);
+  }
+  settling_.clear();
+}
+
+void links::left(std::uint32_t b) {
+  batch& x = batches_[b];
+  const std::uint32_t link = x.link;
+  // An event from before an interruption finds the batch waiting, or with another end.
+  if (outgoing_[link].busy != b || x.end != events_.now()) return;
+  slab_queue messages = x.messages;
+  const std::uint64_t first = x.first - 1;
+  batches_.give(b);
+  while (!messages.empty()) {
+    const std::uint32_t m = messages.pop(all_);
+    all_[m].time = first;
+    sink_.left(m);
+  }
+  outgoing_[link].busy = nothing;
+  if (in_turn()) return begin_link(link);
+  if (!outgoing_[link].dirty) dirty_links_.push_back(link);
+  outgoing_[link].dirty = true;
+}
+
+void links::travel(std::uint32_t m) {
+  const std::uint64_t l = latency(all_[m]);
+  all_[m].time += l;
+  events_.after(l, message_arrives, m);
+}
+
+// ----------------------------------------------------------------------------------------------- the receiver ---
+
+// A stage that is busy with earlier messages until `busy_until` needs the time of all bytes since the first one came,
+// and has passed the last one no earlier than it came.
+void links::pass(incoming& stage, std::uint32_t b, double ns_per_byte, std::uint64_t ns_per_message,
+                 std::uint64_t after, network_event kind) {
+  batch& x = batches_[b];
+  stage.busy_until = std::max(stage.busy_until, x.first) + x.count * ns_per_message +
+                     static_cast<std::uint64_t>(static_cast<double>(x.bytes) * ns_per_byte);
+  const std::uint64_t end = std::max(events_.now() + after, stage.busy_until);
+  if (end > events_.now()) return events_.at(end, kind, b);
+  kind == batch_passed ? passed(b) : received(b);
+}
+
+void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m) {
+  if (stage.open == nothing) {
+    stage.open = batches_.take();
+    batches_[stage.open].link = number;
+    batches_[stage.open].first = UINT64_MAX;
+    if (!in_turn()) dirty.push_back(number);
+  }
+  batch& b = batches_[stage.open];
+  b.messages.push(all_, m);
+  b.count += 1;
+  b.bytes += all_[m].bytes;
+  b.first = std::min(b.first, all_[m].time);
+}
+
+void links::receive(std::uint32_t m) {
+  const message& x = all_[m];
+  if (receives_ && !is_inside(x)) {
+    const std::uint32_t link = own_link(x.to);
+    add_to(incoming_[link], dirty_incoming_, link, m);
+    if (in_turn()) begin_incoming(link);
+    return;
+  }
+  process(m);
+}
+
+void links::passed(std::uint32_t b) {
+  slab_queue messages = batches_[b].messages;
+  batches_.give(b);
+  while (!messages.empty()) process(messages.pop(all_));
+}
+
+void links::process(std::uint32_t m) {
+  if (!overhead_) return sink_.delivered(m);
+  const message& x = all_[m];
+  incoming& stage = receivers_[x.to];
+  add_to(stage, dirty_receivers_, x.to, m);
+  if (sink_.adds(x))
+    batches_[stage.open].takes += static_cast<std::uint64_t>(static_cast<double>(x.bytes) * options_.add_ns_per_byte);
+  if (in_turn()) begin_processor(stage);
+}
+
+void links::begin_processor(incoming& stage) {
+  const std::uint32_t b = std::exchange(stage.open, nothing);
+  stage.busy_until = std::max(stage.busy_until, batches_[b].first) + batches_[b].takes;
+  pass(stage, b, options_.overhead_ns_per_byte, options_.overhead_ns, options_.overhead_ns, batch_received);
+}
+
+void links::begin_incoming(std::uint32_t link) {
+  pass(incoming_[link], std::exchange(incoming_[link].open, nothing), 1 / options_.links[link].in_bytes_per_ns,
+       options_.gap_ns, 0, batch_passed);
+}
+
+void links::received(std::uint32_t b) {
+  slab_queue messages = batches_[b].messages;
+  batches_.give(b);
+  while (!messages.empty()) sink_.delivered(messages.pop(all_));
+}
+
+void links::settle_incoming() {
+  settling_.swap(dirty_incoming_);
+  for (const std::uint32_t link : settling_) begin_incoming(link);
+  settling_.clear();
+  settling_.swap(dirty_receivers_);
+  for (const std::uint32_t rank : settling_) begin_processor(receivers_[rank]);
+  settling_.clear();
+}
+
+bool links::end_instant() {
+  if (in_turn()) return false;
+  if (!dirty_incoming_.empty() || !dirty_receivers_.empty())
+    settle_incoming();
+  else if (!dirty_outboxes_.empty())
+    settle_processors();
+  else if (!dirty_links_.empty())
+    settle_outgoing();
+  else
+    return false;
+  return true;
+}
+
+void links::handle(const event& e) {
+  switch (e.kind) {
+  case batch_left: return left(e.what);
+  case batch_prepared: {
+    slab_queue messages = batches_[e.what].messages;
+    const std::uint64_t not_before = batches_[e.what].not_before;
+    batches_.give(e.what);
+    while (!messages.empty()) {
+      const std::uint32_t m = messages.pop(all_);
+      all_[m].time = not_before;
+      prepared(m);
+    }
+    return;
+  }
+  case message_arrives: return sink_.arrived(e.what);
+  case batch_passed: return passed(e.what);
+  case batch_received: return received(e.what);
+  default: return;
+  }
+}
+
+} // namespace regatta

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a virtual network costs. Times are in ns, rates in bytes per ns (1.25 is 10 Gbit/s). The names of LogGOPS
+// (Hoefler et al., 2010) stand behind the members: L, o, O, g, G.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace regatta {
+
+// The link of a host to the network, full duplex. The ranks of the host share it.
+struct network_link {
+  double out_bytes_per_ns = 1, in_bytes_per_ns = std::numeric_limits<double>::infinity(); // 1 / G
+  std::uint64_t latency_ns = 1000; // L; between two hosts the larger of both counts
+  bool operator==(const network_link&) const = default;
+};
+
+// How a link serves messages that wait for it. Messages on lower lanes always leave before those on higher ones.
+enum class link_order : std::uint8_t {
+  // One message after the other, in the order of submission. A message that has begun to leave is not interrupted.
+  in_turn,
+  // Messages that are submitted at the same time on the same lane share the link, and have left when the last byte of
+  // all of them has; those that were submitted earlier leave first. Messages on a lower lane interrupt the others. The
+  // link is as busy as with `in_turn`, but treats all peers alike: required to fold parameter servers.
+  shared
+};
+
+struct network_options {
+  bool eager = true; // else rendezvous
+  bool adds = true;  // the transport adds on receive, fp32 only
+  // The transport has native collectives; they reduce fp32 only. They take the time of a ring with latency_ns and
+  // bytes_per_ns, also beside `links`.
+  bool collectives = false;
+  bool hesitates = false; // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
+  std::uint64_t latency_ns = 1000; // L, without `links`
+  bool uneven = false;             // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
+  double bytes_per_ns = 1.0; // 1 / G of each rank's outgoing link, without `links`; the incoming one takes no time
+  // The messages of one rank to another arrive in the order of their sends over all lanes, as if there were one queue;
+  // with rendezvous only. A message without a receive then blocks those of the other lanes.
+  bool one_queue = false;
+  bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
+
+  link_order order = link_order::in_turn;
+  // The links of hosts; empty: every rank has a link of its own. simulation_setup::link_of says which ranks share one.
+  // Messages between these take `inside`, which each rank has for itself. A message takes its receiver's incoming link
+  // as well: bytes pass both links at once, and a busy receiver delays the last one.
+  std::vector<network_link> links;
+  network_link inside{10.0, std::numeric_limits<double>::infinity(), 500};
+  // What a rank's processor does for each message, beside the model's computing: messages take turns. A send takes
+  // o + bytes * O before its last byte can leave, a receive the same after its last byte has come.
+  std::uint64_t overhead_ns = 0;   // o
+  double overhead_ns_per_byte = 0; // O
+  double add_ns_per_byte = 0;      // on top of O, of a receive that adds: a server's sum
+  std::uint64_t gap_ns = 0;        // g, the time that a link takes for each message beside its bytes
+};
+
+} // namespace regatta

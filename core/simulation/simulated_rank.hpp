@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of a simulation: a strategy with its host and, for a worker, a model that takes virtual time.
+#pragma once
+
+#include "simulation.hpp"
+
+#include "cluster/layout.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+class simulated_rank {
+public:
+  // Borrows everything; `values` are the strategy's parameters.
+  simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
+                 const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank);
+
+  // Does what can be done now. Returns whether anything happened; then call it again.
+  bool advance();
+  // Tells this rank that another one is gone, and lets it go on.
+  void go_on_without(std::uint32_t dead);
+  bool over() const { return phase_ == phase::over; }
+  bool may_stop() const { return over() || !is_worker(); } // a server waits for the next step
+  // Returns this rank's part of a checkpoint. Call it when no rank can go on.
+  simulated_checkpoint::rank save();
+  // Throws failure if the strategy's own code wrote outside of its buffers or into a tensor's padding.
+  void require_no_damage() const;
+  // Returns the time of its next event that is not a message; UINT64_MAX: there is none.
+  std::uint64_t next_event() const;
+  std::vector<float> weights() const { return {strategy_->weights().begin(), strategy_->weights().end()}; }
+  const std::vector<std::uint64_t>& checksums() const { return checksums_; }
+  const std::vector<simulated_step>& steps() const { return times_; }
+  std::uint64_t steps_ended() const { return step_; } // of a worker
+  bool is_worker() const { return cluster_.worker >= 0; }
+  // Returns where a rank is that has not ended: "end_step of step 3".
+  std::string where() const;
+  const strategy_records& records() const { return strategy_->records(); }
+  std::uint64_t state_bytes() const { return strategy_->optimizer_state_bytes(); }
+  const row_table* table(bool as_server) const {
+    return setup_.table_rows ? strategy_->tables().shard(as_server, 0) : nullptr;
+  }
+
+private:
+  enum class phase { beginning, reading, computing, ending, pulling, finishing, over };
+
+  float first_weight(std::uint32_t rank, std::uint64_t element) const;
+  void load();
+  void set_rows(std::uint64_t step);
+  void compute_table();
+  void compute_times_of_step(); // sets computing_
+  void begin_step();
+  void read_tensor(std::size_t t);
+  void fill_gradients(std::span<float> g, const rg_slice& s);
+  void require_unchanged(std::uint64_t first) const; // throws if weights from `first` on are not those that were read
+  void compute_tensor();
+  void end_step();
+
+  const simulation_setup& setup_;
+  virtual_network& network_;
+  rg_cluster cluster_;
+  std::uint32_t rank_;
+  std::vector<char> padding_; // by element of the arena; empty with ghosts
+  plugin_host host_;
+  std::unique_ptr<strategy_host> strategy_;
+  phase phase_ = phase::beginning;
+  bool forward_ = false;    // the forward pass has begun
+  compute_times computing_; // of this step
+  std::vector<simulated_step> times_;
+  std::uint64_t step_ = 0, next_at_ = 0;
+  std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
+  std::size_t tensor_ = 0;
+  int pulls_ = 0;
+  std::vector<std::uint64_t> touched_;
+  std::array<std::int64_t, 2> table_shape_{};
+  std::vector<float> constant_; // with setup_.constant: the gradients from step late_steps on
+  std::vector<float> seen_;     // weights at the begin of the step
+  std::vector<std::uint64_t> checksums_;
+};
+
+} // namespace regatta

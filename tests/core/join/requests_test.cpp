@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests of the coordinator to a host, and connections between processes of a launch, all on this host.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "control/crypto.hpp"
+#include "join/requests.hpp"
+#include "join/sockets.hpp"
+#include "temporary_folder.hpp"
+
+using namespace regatta;
+using nlohmann::json;
+
+TEST_CASE("an address of this host can be connected to while it listens, and not after") {
+  host_requests host;
+  const json listening = host.answer({{"t", "listen"}, {"addresses", {"127.0.0.1", "::1"}}});
+  REQUIRE(listening.contains("ports"));
+  const json targets = json::array({json::array({"127.0.0.1", listening.at("ports").at(0)}),
+                                    json::array({"::1", listening.at("ports").at(1)})}); // braces would make an object
+  const json probe{{"t", "probe"}, {"targets", targets}};
+  CHECK(host.answer(probe).at("failed") == json{"", ""});
+  host.answer({{"t", "listen"}, {"addresses", json::array()}});
+  for (const json& why : host.answer(probe).at("failed")) CHECK(why == "Connection refused");
+}
+
+TEST_CASE("files: sums of those to read, an empty text for others, null for missing ones") {
+  const regatta::test::temporary_folder folder;
+  const std::string there = folder.path / "there", absent = folder.path / "absent", inside = folder.path;
+  std::ofstream(there) << "abc";
+  host_requests host;
+  const json sums =
+      host.answer({{"t", "files"}, {"paths", {there, absent, inside}}, {"read", {there, inside}}}).at("sums");
+  CHECK(sums.at(there) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"); // FIPS 180-2, B.1
+  CHECK(sums.at(absent).is_null());
+  CHECK(sums.at(inside) == "");
+  CHECK(host.answer({{"t", "files"}, {"paths", {there}}, {"read", json::array()}}).at("sums").at(there) == "");
+}
+
+TEST_CASE("a wrong interface and an unknown request are errors, not exceptions") {
+  host_requests host;
+  CHECK(host.answer({{"t", "address"}, {"interface", "eth77"}}).at("error").get<std::string>().find("eth77") !=
+        std::string::npos);
+  CHECK(host.answer({{"t", "address"}, {"interface", "127.0.0.0/8"}}).at("addresses") == json{"127.0.0.1"});
+  CHECK(host.answer({{"t", "dance"}}).contains("error"));
+  CHECK(host.answer({{"t", "listen"}, {"addresses", {"no address"}}}).contains("error"));
+}
+
+TEST_CASE("of several ports the first free one is used") {
+  std::uint16_t first = 0, second = 0;
+  const unique_fd taken = listen_on_all(0, 1, first);
+  const unique_fd next = listen_on_all(first, 5, second);
+  CHECK(second > first);
+  CHECK(second < first + 5);
+}
+
+TEST_CASE("a connection to nobody says why") {
+  std::string why;
+  std::uint16_t port = 0;
+  { const unique_fd closed = listen_on_all(0, 1, port); }
+  CHECK(connect_to("127.0.0.1", port, random_bytes(32), 0, std::chrono::seconds(5), why).get() == -1);
+  CHECK(why == "Connection refused");
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/links.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <map>
+
+using namespace regatta;
+
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+// Sends messages at given times, and keeps when each left and was delivered.
+class road : message_sink {
+public:
+  road(const network_options& options, std::vector<std::uint32_t> link_of)
+      : links_(std::move(link_of), options, events_, messages_, *this) {}
+
+  // Returns the message's number.
+  std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint16_t lane = 0) {
+    const std::uint32_t m = messages_.take();
+    message& x = messages_[m];
+    x.from = from;
+    x.to = to;
+    x.lane = lane;
+    x.bytes = bytes;
+    links_.submit(m);
+    return m;
+  }
+  void pass_to(std::uint64_t time) {
+    for (;;) {
+      while (events_.next() <= events_.now()) links_.handle(events_.pop());
+      if (links_.end_instant()) continue;
+      if (events_.next() > time) break;
+      links_.handle(events_.pop());
+    }
+    events_.advance(time);
+  }
+  void pass() { pass_to(1'000'000'000); }
+  std::map<std::uint32_t, std::uint64_t> left_at, delivered_at;
+  bool adding = false;
+
+private:
+  void left(std::uint32_t m) override {
+    left_at[m] = events_.now();
+    links_.travel(m);
+  }
+  void arrived(std::uint32_t m) override { links_.receive(m); }
+  void delivered(std::uint32_t m) override { delivered_at[m] = events_.now(); }
+  bool adds(const message&) const override { return adding; }
+
+  event_queue events_;
+  slab<message> messages_;
+  links links_;
+};
+
+network_options one_link(link_order order) {
+  return {.latency_ns = 10, .bytes_per_ns = 2, .order = order};
+}
+network_options full_duplex(link_order order, double in = 1) {
+  network_options x;
+  x.order = order;
+  x.links.assign(4, {.out_bytes_per_ns = 1, .in_bytes_per_ns = in, .latency_ns = 10});
+  return x;
+}
+const std::vector<std::uint32_t> four = {0, 1, 2, 3};
+
+} // namespace
+
+TEST_CASE("in turn: one message after the other, lower lanes first, without interruption") {
+  road r(one_link(link_order::in_turn), four);
+  const auto a = r.send(0, 1, 100, 3), b = r.send(0, 2, 100, 5), c = r.send(0, 3, 40, 1);
+  r.pass();
+  CHECK(r.left_at == std::map<std::uint32_t, std::uint64_t>{{a, 50}, {c, 70}, {b, 120}});
+  CHECK(r.delivered_at == std::map<std::uint32_t, std::uint64_t>{{a, 60}, {c, 80}, {b, 130}});
+}
+
+TEST_CASE("shared: messages of one time leave together, those of an earlier time before") {
+  road r(one_link(link_order::shared), four);
+  const auto a = r.send(0, 1, 100), b = r.send(0, 2, 60);
+  r.pass_to(20);
+  const auto c = r.send(0, 3, 40);
+  r.pass();
+  CHECK(r.left_at == std::map<std::uint32_t, std::uint64_t>{{a, 80}, {b, 80}, {c, 100}});
+}
+
+TEST_CASE("shared: a lower lane interrupts, and the link does no less") {
+  road r(one_link(link_order::shared), four);
+  const auto a = r.send(0, 1, 100, 2), b = r.send(0, 2, 100, 2);
+  r.pass_to(30);
+  const auto c = r.send(0, 3, 40, 0);
+  r.pass_to(31);
+  const auto d = r.send(0, 3, 8, 1); // after c, before what was interrupted
+  r.pass();
+  CHECK(r.left_at == std::map<std::uint32_t, std::uint64_t>{{c, 50}, {d, 54}, {a, 124}, {b, 124}});
+}
+
+TEST_CASE("a message passes both ends at once, and a busy receiver delays it") {
+  for (const link_order order : {link_order::in_turn, link_order::shared}) {
+    CAPTURE(order == link_order::shared);
+    road alone(full_duplex(order), four);
+    const auto x = alone.send(0, 3, 100);
+    alone.pass();
+    CHECK(alone.delivered_at[x] == 110); // bytes and latency, once
+    // Three senders at full rate: the receiver's link needs 300 ns for all bytes, from when the first one comes.
+    road r(full_duplex(order), four);
+    const auto a = r.send(0, 3, 100), b = r.send(1, 3, 100), c = r.send(2, 3, 100);
+    r.pass();
+    CHECK(std::max({r.delivered_at[a], r.delivered_at[b], r.delivered_at[c]}) == 310);
+    CHECK(r.delivered_at[a] == (order == link_order::shared ? 310 : 110));
+    // Slow senders do not make it wait: their bytes come between each other's.
+    network_options slow = full_duplex(order);
+    for (int k : {0, 1, 2}) slow.links[static_cast<std::size_t>(k)].out_bytes_per_ns = 0.25;
+    road s(slow, four);
+    const auto d = s.send(0, 3, 100);
+    s.pass_to(4);
+    const auto e = s.send(1, 3, 100), f = s.send(2, 3, 100);
+    s.pass();
+    CHECK(s.delivered_at[d] == 410);
+    CHECK(s.delivered_at[e] == 414);
+    CHECK(s.delivered_at[f] == 414);
+  }
+}
+
+TEST_CASE("ranks on one link share it, and have one of their own for each other") {
+  network_options x = full_duplex(link_order::in_turn, unlimited);
+  x.inside = {.out_bytes_per_ns = 10, .latency_ns = 3};
+  road r(x, {0, 0, 1, 1});
+  const auto a = r.send(0, 2, 100), b = r.send(1, 3, 100), c = r.send(0, 1, 100), d = r.send(1, 0, 100);
+  r.pass();
+  CHECK(r.delivered_at == std::map<std::uint32_t, std::uint64_t>{{a, 110}, {b, 210}, {c, 13}, {d, 13}});
+}
+
+TEST_CASE("overheads: processors at both ends, which work while bytes are on the link") {
+  for (const link_order order : {link_order::in_turn, link_order::shared}) {
+    CAPTURE(order == link_order::shared);
+    network_options x = full_duplex(order, unlimited);
+    x.overhead_ns = 7;
+    x.gap_ns = 5;
+    {
+      road r(x, four);
+      const auto m = r.send(0, 1, 100);
+      r.pass();
+      CHECK(r.left_at[m] == 7 + 5 + 100);       // o + g + G
+      CHECK(r.delivered_at[m] == 112 + 10 + 7); // + L + o
+    }
+    x.overhead_ns_per_byte = 3; // slower than the link
+    {
+      road r(x, four);
+      const auto m = r.send(0, 1, 100);
+      r.pass();
+      CHECK(r.left_at[m] == 7 + 300);
+      CHECK(r.delivered_at[m] == 7 + 10 + 7 + 300 + (r.left_at[m] - 307)); // while its bytes come
+    }
+    x.overhead_ns_per_byte = 0;
+    x.add_ns_per_byte = 4;
+    {
+      road r(x, four);
+      r.adding = true;
+      const auto m = r.send(0, 1, 100);
+      r.pass();
+      CHECK(r.delivered_at[m] == 7 + 10 + 400 + 7);
+    }
+  }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folded simulations: the same as unfolded ones, to the ns, for every strategy that declares a symmetry.
+#include "matrix.hpp"
+
+#include "base/failure.hpp"
+
+#include <future>
+#include <numeric>
+
+using namespace regatta;
+using namespace regatta::test;
+
+namespace {
+
+simulation_setup ghosts(const char* strategy, std::uint32_t workers, std::uint32_t servers = 0) {
+  simulation_setup s;
+  s.strategy = strategy;
+  s.workers = workers;
+  s.servers = servers;
+  s.ghosts = true;
+  s.steps = 3;
+  s.tensors = {1 << 16, 1 << 14, 3 << 14}; // cut evenly among up to 64 ranks
+  s.parameters["bucket"] = 1 << 18;
+  s.network.latency_ns = 7'000;
+  s.network.bytes_per_ns = 1.25;
+  s.network.order = link_order::shared;
+  return s;
+}
+
+// Full-duplex links of a host for each rank, and processors that take time for messages.
+void predict(simulation_setup& s) {
+  s.link_of.resize(s.workers + (s.colocate ? 0 : s.servers));
+  std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+  s.network.links.assign(s.link_of.size(), {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 0.8, .latency_ns = 9'000});
+  s.network.overhead_ns = 1'300;
+  s.network.overhead_ns_per_byte = 0.07;
+  s.network.add_ns_per_byte = 0.03;
+  s.network.gap_ns = 50;
+  s.work.in_turn = true;
+  s.work.of_kind = {{RG_OP_APPLY, 0.21}};
+  s.compute = [](std::uint32_t, std::uint64_t step, compute_times& t) {
+    t.before = 1'000;
+    t.forward = {3'000, 2'000, 1'000};
+    t.backward = {9'000 + step * 100, 5'000, 4'000};
+  };
+}
+
+void folded_equals_whole(simulation_setup s, std::uint32_t most_simulated) {
+  s.fold = folding::off;
+  const simulation_result whole = simulate(plugins(), s);
+  for (const folding fold : {folding::on, folding::checked}) {
+    CAPTURE(fold == folding::checked);
+    s.fold = fold;
+    const simulation_result r = simulate(plugins(), s);
+    CHECK(r.whole == "");
+    CHECK(!r.rounded);
+    CHECK(r.simulated <= most_simulated * (fold == folding::checked ? 2 : 1));
+    CHECK(r.steps == whole.steps);
+    CHECK(r.virtual_ns == whole.virtual_ns);
+    CHECK(r.left_over == 0);
+    for (std::size_t k = 0; k < r.counted.size(); ++k) {
+      CHECK(r.counted[k].messages_sent == whole.counted[k].messages_sent);
+      CHECK(r.counted[k].bytes_sent == whole.counted[k].bytes_sent);
+      CHECK(r.counted[k].messages_received == whole.counted[k].messages_received);
+      CHECK(r.counted[k].bytes_received == whole.counted[k].bytes_received);
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("one worker and one server stand for all of a parameter server") {
+  for (const auto& [workers, servers] :
+       std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 1}, {2, 1}, {2, 4}, {8, 2}, {16, 8}, {60, 4}, {64, 16}})
+    for (const char* wire : {"fp32", "bf16"})
+      for (const bool early : {true, false}) {
+        CAPTURE(workers);
+        CAPTURE(servers);
+        CAPTURE(wire);
+        simulation_setup s = ghosts("sync_ps", workers, servers);
+        s.parameters["wire"] = wire;
+        s.parameters["early"] = early;
+        folded_equals_whole(s, 2);
+      }
+}
+
+TEST_CASE("with links at both ends, overheads and computing times as well") {
+  for (const auto& [workers, servers] :
+       std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 2}, {16, 4}, {64, 8}}) {
+    CAPTURE(workers);
+    simulation_setup s = ghosts("sync_ps", workers, servers);
+    predict(s);
+    s.fold = folding::off;
+    const auto whole = simulate(plugins(), s);
+    s.fold = folding::checked;
+    const auto folded = simulate(plugins(), s);
+    CHECK(folded.whole == "");
+    CHECK(folded.simulated == 4);
+    // Workers say goodbye to one server after the other, which is when servers differ.
+    CHECK(folded.steps == whole.steps);
+  }
+}
+
+TEST_CASE("a straggler and a slow link are classes of their own") {
+  simulation_setup s = ghosts("sync_ps", 16, 4);
+  s.straggler_ns = 400'000;
+  folded_equals_whole(s, 3);
+  s.late_ns = 150'000;
+  folded_equals_whole(s, 4);
+  s = ghosts("sync_ps", 16, 4);
+  s.compute_kinds.assign(16, 0);
+  s.compute_kinds[3] = s.compute_kinds[9] = 1;
+  s.compute = [](std::uint32_t worker, std::uint64_t, compute_times& t) {
+    t.forward.assign(3, worker == 3 || worker == 9 ? 50'000 : 1'000);
+    t.backward.assign(3, 2'000);
+  };
+  folded_equals_whole(s, 3);
+  predict(s);
+  s.network.overhead_ns = s.network.gap_ns = 0;
+  s.network.overhead_ns_per_byte = s.network.add_ns_per_byte = 0;
+  s.compute_kinds.clear();
+  s.network.links[5].out_bytes_per_ns = 0.2;
+  s.network.links[17].in_bytes_per_ns = 0.3; // a server's
+  folded_equals_whole(s, 4);
+}
+
+TEST_CASE("a worker with a server on its rank is a class as well") {
+  for (const std::uint32_t servers : {2, 4, 16}) {
+    CAPTURE(servers);
+    simulation_setup s = ghosts("sync_ps", 16, servers);
+    s.colocate = true;
+    folded_equals_whole(s, servers < 16 ? 2 : 1);
+  }
+}
+
+TEST_CASE("one worker stands for all of a ring, and of halving and doubling, in either order of links") {
+  const std::vector<std::pair<const char*, std::map<std::string, nlohmann::json>>> all = {
+      {"allreduce", {{"algorithm", "ring"}, {"lanes", 2}}},
+      {"allreduce", {{"algorithm", "ring"}, {"wire", "bf16"}}},
+      {"allreduce", {{"algorithm", "halving_doubling"}}},
+      {"allreduce", {{"algorithm", "recursive_doubling"}}},
+      {"local_sgd", {{"k", 2}}}};
+  for (const auto& [strategy, parameters] : all)
+    for (const std::uint32_t workers : {2, 8, 64})
+      for (const link_order order : {link_order::in_turn, link_order::shared})
+        for (const bool predicted : {false, true}) {
+          CAPTURE(strategy);
+          CAPTURE(parameters);
+          CAPTURE(workers);
+          CAPTURE(predicted);
+          simulation_setup s = ghosts(strategy, workers);
+          for (const auto& [key, value] : parameters) s.parameters[key] = value;
+          s.network.order = order;
+          if (predicted) predict(s);
+          folded_equals_whole(s, 1);
+        }
+}
+
+TEST_CASE("a sharded update: all to all, and workers that differ are classes") {
+  for (const std::uint32_t workers : {2, 16, 64}) {
+    CAPTURE(workers);
+    simulation_setup s = ghosts("allreduce", workers);
+    s.parameters["algorithm"] = "sharded";
+    folded_equals_whole(s, 1);
+    s.straggler_ns = 90'000;
+    folded_equals_whole(s, 2);
+    s.optimizer.clip_norm = 1; // norms are summed by halving and doubling
+    s.fold = folding::on;
+    CHECK(simulate(plugins(), s).simulated == workers);
+  }
+}
+
+TEST_CASE("dgc: all to all, of compressed gradients") {
+  simulation_setup s = ghosts("dgc", 16);
+  s.parameters.clear();
+  folded_equals_whole(s, 1);
+}
+
+TEST_CASE("chunks of different lengths are taken to be equal, and the result says so") {
+  simulation_setup s = ghosts("allreduce", 48);
+  s.parameters["algorithm"] = "ring";
+  const auto whole = simulate(plugins(), s);
+  s.fold = folding::checked;
+  const auto folded = simulate(plugins(), s);
+  CHECK(folded.rounded);
+  CHECK(folded.simulated == 2);
+  const double error = static_cast<double>(folded.virtual_ns) / static_cast<double>(whole.virtual_ns) - 1;
+  CHECK(std::abs(error) < 0.02);
+}
+
+TEST_CASE("a strategy that declares a symmetry which it does not have is caught") {
+  const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
+  for (const char* broadcast : {"tree", "scatter_gather"}) {
+    simulation_setup s = ghosts("rooted", 8);
+    s.parameters = {{"broadcast", broadcast}, {"lies", true}};
+    s.fold = folding::checked;
+    CHECK_THROWS_WITH_AS(simulate(own, s),
+                         doctest::Contains("strategy rooted says that ranks 0 and 7 are alike (rg_plan.symmetry), but"),
+                         failure);
+  }
+}
+
+TEST_CASE("simulations in several threads do not disturb each other") {
+  simulation_setup s = ghosts("sync_ps", 16, 4);
+  predict(s);
+  const simulation_result alone = simulate(plugins(), s);
+  std::vector<std::future<simulation_result>> others;
+  for (int k = 0; k < 4; ++k) others.push_back(std::async(std::launch::async, [&] { return simulate(plugins(), s); }));
+  for (auto& o : others) CHECK(o.get().steps == alone.steps);
+}
+
+TEST_CASE("figures for another number of ranks, tensors or links are refused") {
+  const auto refused = [](const auto& change, const char* text) {
+    simulation_setup s = ghosts("sync_ps", 4, 2);
+    predict(s);
+    change(s);
+    CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains(text), std::exception);
+  };
+  refused([](auto& s) { s.compute_kinds = {0, 1}; }, "compute_kinds: expected 4, one for each worker, got 2");
+  refused([](auto& s) { s.link_of.pop_back(); }, "link_of: expected 6, one for each rank, got 5");
+  refused([](auto& s) { s.link_of[3] = 6; }, "link_of: rank 3 has link 6, of 6: expected a smaller number");
+  refused([](auto& s) { s.compute = [](std::uint32_t, std::uint64_t, compute_times& t) { t.backward.pop_back(); }; },
+          "compute: expected 3 forward and 3 backward times, one for each tensor, got 3 and 2");
+}
+
+TEST_CASE("ranks that are not alike are all simulated, and the result says why") {
+  const auto why = [](const simulation_setup& x) {
+    simulation_setup s = x;
+    s.fold = folding::on;
+    const auto r = simulate(plugins(), s);
+    CHECK(r.simulated == r.counted.size());
+    return r.whole;
+  };
+  simulation_setup s = ghosts("sync_ps", 4, 2);
+  s.network.order = link_order::in_turn;
+  CHECK(why(s) == "links serve the messages of a time in turn");
+  s = ghosts("sync_ps", 4, 2);
+  s.ghosts = false;
+  CHECK(why(s) == "ranks have bytes");
+  s = ghosts("sync_ps", 4, 2);
+  s.network.eager = false;
+  CHECK(why(s) == "the transport is not eager");
+  s = ghosts("sync_ps", 4, 2);
+  s.hosts = 2;
+  s.network.links.assign(2, {});
+  CHECK(why(s) == "several ranks share a link");
+  s = ghosts("allreduce", 4);
+  s.parameters["algorithm"] = "ring";
+  s.straggler_ns = 1000;
+  CHECK(why(s) == "workers differ");
+  s.parameters["algorithm"] = "hierarchical";
+  s.hosts = 2;
+  CHECK(why(s) == "strategy allreduce declares no symmetry");
+}
+
+TEST_CASE("thousands of workers") {
+  simulation_setup s = ghosts("sync_ps", 4000, 40);
+  predict(s);
+  s.steps = 2;
+  s.fold = folding::checked;
+  const auto r = simulate(plugins(), s);
+  CHECK(r.simulated == 4);
+  CHECK(r.counted.size() == 4040);
+  CHECK(r.steps.size() == 4000);
+  const std::uint64_t parts = 40 * 2 * s.steps; // of two buckets
+  for (const std::uint32_t w : {0, 1, 3999}) {
+    CHECK(r.counted[w].messages_sent == parts + 40); // and goodbyes
+    CHECK(r.counted[w].messages_received == parts);
+  }
+  for (const std::uint32_t server : {4000, 4039}) CHECK(r.counted[server].messages_sent == parts / 40 * 4000);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Predicted times of strategies beside closed forms in LogGOPS's L, o, O, g, G.
+#include "matrix.hpp"
+
+#include <numeric>
+
+using namespace regatta;
+using namespace regatta::test;
+
+namespace {
+
+constexpr std::uint64_t latency = 9'000, overhead = 1'300, gap = 50, elements = 1 << 18, bytes = elements * 4;
+constexpr double rate = 1.25;
+
+std::uint64_t on_link(std::uint64_t message) {
+  return gap + static_cast<std::uint64_t>(static_cast<double>(message) / rate);
+}
+
+simulation_setup one_bucket(const char* strategy, std::uint32_t workers, std::uint32_t servers = 0) {
+  simulation_setup s;
+  s.strategy = strategy;
+  s.workers = workers;
+  s.servers = servers;
+  s.ghosts = true;
+  s.steps = 1;
+  s.tensors = {elements};
+  s.parameters["bucket"] = bytes;
+  s.network.order = link_order::shared;
+  s.link_of.resize(workers + servers);
+  std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+  s.network.links.assign(workers + servers, {.out_bytes_per_ns = rate, .in_bytes_per_ns = rate, .latency_ns = latency});
+  s.network.overhead_ns = overhead;
+  s.network.gap_ns = gap;
+  s.work.ns_per_byte = 0;
+  return s;
+}
+
+// Returns the ns from the last gradient to the end of the step; the same for all workers.
+std::uint64_t exchange_ns(const simulation_setup& s) {
+  const auto r = simulate(plugins(), s);
+  for (const auto& steps : r.steps) REQUIRE(steps == r.steps[0]);
+  return r.steps[0][0].end - r.steps[0][0].computed;
+}
+
+} // namespace
+
+TEST_CASE("a ring: 2(n-1) messages of B/n, one after the other") {
+  for (const std::uint64_t n : {2, 4, 16, 64}) {
+    CAPTURE(n);
+    simulation_setup s = one_bucket("allreduce", static_cast<std::uint32_t>(n));
+    s.parameters["algorithm"] = "ring";
+    CHECK(exchange_ns(s) == 2 * (n - 1) * (2 * overhead + latency + on_link(bytes / n)));
+  }
+}
+
+TEST_CASE("halving and doubling: 2 log n messages of B/2, B/4, ...") {
+  for (const std::uint64_t n : {2, 4, 16, 64}) {
+    CAPTURE(n);
+    simulation_setup s = one_bucket("allreduce", static_cast<std::uint32_t>(n));
+    s.parameters["algorithm"] = "halving_doubling";
+    std::uint64_t expected = 0;
+    for (std::uint64_t part = bytes / 2; part >= bytes / n; part /= 2)
+      expected += 2 * (2 * overhead + latency + on_link(part));
+    CHECK(exchange_ns(s) == expected);
+  }
+}
+
+// A server's incoming link carries n pushes of B/S, its outgoing one as many answers; a worker's link S of each.
+TEST_CASE("parameter servers: the busier end of the links bounds a step") {
+  for (const auto& [n, servers] :
+       std::vector<std::pair<std::uint64_t, std::uint64_t>>{{2, 1}, {16, 1}, {16, 4}, {4, 16}}) {
+    CAPTURE(n);
+    CAPTURE(servers);
+    simulation_setup s = one_bucket("sync_ps", static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(servers));
+    s.parameters["early"] = false;
+    s.network.overhead_ns = s.network.gap_ns = 0;
+    const std::uint64_t most = std::max(n, servers) * bytes / servers;
+    const auto once = static_cast<std::uint64_t>(static_cast<double>(most) / rate);
+    const std::uint64_t expected = 2 * (once + latency), got = exchange_ns(s);
+    CHECK(got >= expected - 4); // roundings to ns
+    CHECK(got <= expected + 4);
+  }
+}
