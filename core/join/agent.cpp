@@ -96,7 +96,6 @@ private:
     try {
       while (handle(co_await wire_->receive())) {
       }
-      io_.stop();
       co_return; // another receive() could take the first bytes of the frame after this run
     } catch (const boost::system::system_error&) {
     }
@@ -107,7 +106,11 @@ private:
   // Returns false after the last frame of the run: the next one is not for this object.
   bool handle(message&& f) {
     const std::string type = f.header.at("t");
-    if (type == "over") return false;
+    if (type == "over") { // the coordinator reads until the answer, which is the last frame of the run
+      over_ = true;
+      wire_->send({{"t", "over"}}, {}, [this] { io_.stop(); });
+      return false;
+    }
     if (type == "send")
       host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
                  std::make_shared<const blob>(std::move(f.payload)));
@@ -115,7 +118,7 @@ private:
       host_.end(f.header.at("dead"), f.header.at("why"));
     else if (type == "kill")
       host_.kill(f.header.at("rank"));
-    else if (type == "ping" && !finished_)
+    else if (type == "ping")
       wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
     return true;
   }
@@ -129,7 +132,7 @@ private:
       const auto now = std::chrono::steady_clock::now();
       host_.tick(now, now - last > lateness ? now - last - tick : 0ns);
       last = now;
-      if (!finished_) send_signs(ranks_);
+      if (!over_) send_signs(ranks_);
     }
   }
 
@@ -166,11 +169,7 @@ private:
     tell_with_sign(rank, {{"t", "ended"}, {"rank", rank}, {"how", how}, {"well", well}});
     running_.erase(rank);
   }
-  // The coordinator reads no further frame of this run: it would take one for the answer to its next request.
-  void finished() override {
-    finished_ = true;
-    wire_->send({{"t", "done"}});
-  }
+  void finished() override { wire_->send({{"t", "done"}}); }
   void log(std::uint32_t rank, int level, const std::string& text) override {
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
   }
@@ -180,7 +179,7 @@ private:
   local_host host_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
-  bool gone_ = false, finished_ = false;
+  bool gone_ = false, over_ = false;
 };
 
 class agent {

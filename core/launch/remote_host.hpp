@@ -86,7 +86,8 @@ private:
   std::map<std::uint32_t, rank_sign> signs_;
   bool some_are_quiet_ = false; // by the latest "signs"
   bool ranks_ended_ = false;    // "done" has come
-  bool done_ = false;           // finish() or lose() was called
+  bool over_ = false;           // finish() or lose() was called: no more frames are sent
+  bool done_ = false;           // the agent has sent its last frame of this run, or lose() was called
   int pings_left_ = 0;          // of compare_clocks()
   clock::time_point heard_{}, pinged_{}, ended_at_{};
 };
