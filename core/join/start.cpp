@@ -343,14 +343,12 @@ int join_launch(const std::string& address, const std::string& code, const launc
   const blob secret = secret_of_code(code);
   std::string why;
   agent_setup setup;
-  setup.coordinator = connect_to(host, *port, secret, 0, 10s, why);
   std::optional<message> welcome;
-  if (setup.coordinator.get() >= 0) {
-    try {
-      welcome = receive_frame(setup.coordinator, 10s);
-    } catch (const failure& e) {
-      why = e.what();
-    }
+  try {
+    setup.coordinator = connect_to(host, *port, secret, 0, 10s, why);
+    if (setup.coordinator.get() >= 0) welcome = receive_frame(setup.coordinator, 10s);
+  } catch (const failure& e) {
+    why = e.what();
   }
   if (!welcome)
     throw failure(
