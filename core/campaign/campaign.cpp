@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 #include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
-#include "launch/memory.hpp"
 
 #include <algorithm>
 #include <random>
@@ -140,10 +139,9 @@ void campaign::prepare_case(planned& p) {
                data_sums(records_.context(), c.data),
                run.warnings,
                (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0};
-    const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
-    if (there && needed > there)
-      throw failure(exit_code::usage,
-                    fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
+    const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers);
+    if (const std::string lack = lack_of_memory(needed, run, facts_.hosts); !lack.empty())
+      throw failure(exit_code::usage, lack);
   } catch (const failure& e) {
     // A case that cannot run is an error if it is the experiment's only case; a sweep skips it. A plugin that crashes
     // is an error in both.

@@ -7,6 +7,7 @@
 #include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
+#include "launch/memory.hpp"
 
 #include <algorithm>
 #include <map>
@@ -185,6 +186,19 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
 
   assign_hosts(run, c, placed.places, hosts, addresses);
   return run;
+}
+
+std::string lack_of_memory(std::uint64_t needed, const prepared_run& run, const host_group* hosts) {
+  std::map<std::uint32_t, std::size_t> ranks; // by host
+  for (const rank_plan& r : run.ranks) ++ranks[r.host];
+  for (const auto& [host, count] : ranks) {
+    const std::uint64_t share = needed / run.ranks.size() * count;
+    const std::uint64_t there = hosts ? hosts->hosts()[host].free_bytes : available_bytes();
+    if (there && share > there)
+      return fmt::format("needs about {} MiB of memory{}, and {} MiB are free", share >> 20,
+                         ranks.size() > 1 ? " on host " + hosts->hosts()[host].name : "", there >> 20);
+  }
+  return "";
 }
 
 prepared_run prepare_tuning(plugin_facts_cache& answers, const case_config& c) {

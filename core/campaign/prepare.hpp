@@ -29,6 +29,10 @@ struct prepared_run {
 // "" without tuning. [main]
 prepared_run prepare(plugin_facts_cache& facts, const case_config& c, const std::string& kernels);
 
+// Returns "needs about 900 MiB of memory on host n1, and 512 MiB are free" if a host has less than its ranks' share of
+// `needed` bytes, which are for all ranks; "" if none has. `hosts` is null without a launcher. [any]
+std::string lack_of_memory(std::uint64_t needed, const prepared_run& run, const host_group* hosts);
+
 // Returns the run of one process that times kernels for this case, with the batch of one worker. Its result has the
 // member "kernels". Throws failure as prepare() does. [main]
 prepared_run prepare_tuning(plugin_facts_cache& facts, const case_config& c);

@@ -3,7 +3,6 @@
 
 #include "base/failure.hpp"
 #include "launch/cpus.hpp"
-#include "launch/memory.hpp"
 #include "machine/speed.hpp"
 #include "results/sampling.hpp"
 
@@ -264,7 +263,7 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
       entry.flops_known = facts.model.flops_per_sample > 0;
       entry.time = {once.seconds * static_cast<double>(repeats), once.cpu_seconds * static_cast<double>(repeats)};
       entry.memory = estimated_bytes(c, facts.model, run.job.layout.servers);
-      if (const auto there = available_bytes(); there && entry.memory > there)
+      if (!lack_of_memory(entry.memory, run, answers.hosts).empty())
         throw failure(exit_code::usage, "more memory than is free");
       if (c.measure.baseline && !is_baseline(c)) {
         const std::string group = baseline_key(c);

@@ -22,7 +22,8 @@ constexpr auto accept_pause = 100ms; // if no descriptor is free
 
 // Returns "10.1.0.4" rather than "::ffff:10.1.0.4" for an IPv4 address on an IPv6 socket.
 std::string readable(const asio::ip::address& a) {
-  if (a.is_v6() && a.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string();
+  if (a.is_v6() && a.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string();
   return a.to_string();
 }
 

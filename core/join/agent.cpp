@@ -48,6 +48,8 @@ public:
 
   // Returns once all ranks have ended and the coordinator was told so. Throws failure (run) if the coordinator is gone.
   void run() {
+    spawn(serve());
+    spawn(keep_time());
     try {
       host_.start();
     } catch (const failure& e) {
@@ -57,8 +59,6 @@ public:
       }
       finished();
     }
-    spawn(serve());
-    spawn(keep_time());
     io_.run();
     if (gone_) throw coordinator_gone();
   }

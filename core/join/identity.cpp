@@ -13,6 +13,7 @@
 #include <regatta/abi.h>
 
 #include "launch/cpus.hpp"
+#include "launch/memory.hpp"
 #include "machine/host.hpp"
 #include "registry/inspect.hpp"
 #include "report/context.hpp"
@@ -58,6 +59,7 @@ json describe_this_host(const unique_fd& coordinator) {
             {"plugin ABI", fmt::format("{}.{}", RG_ABI_MAJOR, RG_ABI_MINOR)}}},
           {"cpus", supply.cpus},
           {"limit", std::isinf(supply.limit) ? json(nullptr) : json(supply.limit)},
+          {"free_bytes", available_bytes()},
           {"address", address_of(coordinator.get(), ::getsockname)},
           {"peer", address_of(coordinator.get(), ::getpeername)},
           {"description", describe_host(supply.limit)}};

@@ -13,6 +13,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "control/crypto.hpp"
 #include "control/door.hpp"
 #include "control/rank_arguments.hpp"
@@ -31,18 +32,6 @@ using nlohmann::json;
 constexpr auto join_limit = 60s;   // for all processes: a pod's name may be unknown for a while
 constexpr auto notice_pause = 5s;  // between two lines that say who is missing
 constexpr auto answer_limit = 60s; // for a request, such as to read files
-
-// Returns "0, 3 to 5".
-std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    parts.push_back(last == i ? fmt::format("{}", numbers[i]) : fmt::format("{} to {}", numbers[i], numbers[last]));
-    i = last + 1;
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 // The agents and processes that join, until all have.
 class gathering {
@@ -83,9 +72,9 @@ private:
     });
   }
 
-  static std::vector<blob> secrets_of(const launch_meeting& meeting) {
-    std::vector<blob> secrets{meeting.secret};
-    for (const std::string& code : meeting.codes) secrets.push_back(secret_of_code(code));
+  static std::vector<blob> secrets_of(const launch_meeting& from) {
+    std::vector<blob> secrets{from.secret};
+    for (const std::string& code : from.codes) secrets.push_back(secret_of_code(code));
     return secrets;
   }
 
@@ -212,6 +201,7 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     link.slots = h->slots;
     const json& limit = h->hello.at("limit");
     link.cpus = {h->hello.at("cpus"), limit.is_null() ? std::numeric_limits<double>::infinity() : limit.get<double>()};
+    link.free_bytes = h->hello.at("free_bytes");
     json& description = descriptions_.emplace_back(h->hello.at("description"));
     description["address"] = h->hello.at("address");
     description["name"] = link.name;

@@ -26,8 +26,8 @@
 #include "join/agent.hpp"
 #include "join/binding.hpp"
 #include "join/codes.hpp"
-#include "join/frames.hpp"
 #include "join/ending.hpp"
+#include "join/frames.hpp"
 #include "join/packets.hpp"
 #include "join/pmix.hpp"
 #include "join/secret.hpp"
@@ -86,7 +86,8 @@ struct whereabouts {
 // Throws failure (usage): process 0 has another secret.
 [[noreturn]] void refuse_secret(const launcher_environment& self, const std::string& host, std::uint16_t port) {
   throw failure(exit_code::usage,
-                fmt::format("{}: process 0 at {} port {} has another secret than this host{}", self.launcher, host, port,
+                fmt::format("{}: process 0 at {} port {} has another secret than this host{}", self.launcher, host,
+                            port,
                             self.secret_file.empty()
                                 ? ""
                                 : fmt::format(": REGATTA_SECRET_FILE={} must be the same file on all hosts, and each "
@@ -307,8 +308,6 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
   if (agent.pid > 0) {
     const int agents = exit_code_of(agent.pid); // the agent has said why
     if (!in_order && agents) code = agents;
-  } else if (!in_order && !end_was_asked()) {
-    print_error(fmt::format("regatta: process {}: the launch has ended; the first process of this host says why\n", slot));
   }
   if (end_was_asked()) code = static_cast<int>(exit_code::interrupted);
   if (campaign.pid > 0) code = exit_code_of(campaign.pid);

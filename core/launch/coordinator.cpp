@@ -186,7 +186,8 @@ void coordinator::log(std::uint32_t rank, int level, const std::string& text) {
 std::string coordinator::name_of(const member& m) const {
   const auto& plan = plan_.ranks[m.rank];
   const std::string where = plan_.hosts.empty() ? "" : fmt::format(", host {}", plan_.hosts[plan.host]->name);
-  return fmt::format("rank {} ({}{}, pid {})", m.rank, plan.role, where, m.pid);
+  const std::string pid = m.pid < 0 ? "" : fmt::format(", pid {}", m.pid); // it was not started
+  return fmt::format("rank {} ({}{}{})", m.rank, plan.role, where, pid);
 }
 
 rank_failure coordinator::make_failure(const member& m, const std::string& what, int code) const {

@@ -20,6 +20,7 @@ struct host_link {
   blob secret;                      // of the launch, known to all its processes
   std::vector<std::uint32_t> slots; // numbers of the launcher's processes there, ascending
   cpu_supply cpus;                  // that ranks may use there
+  std::uint64_t free_bytes = 0;     // available_bytes() (launch/memory.hpp) there, as the launch began
   host_clock clock;                 // of the host, against this process's, in the last run
 };
 

@@ -53,9 +53,17 @@ void local_host::start() {
   door_.open(plan_.address);
   events_.log(coordinator_rank, RG_LOG_DEBUG,
               fmt::format("waiting for {} ranks on {} port {}", plan_.ranks.size(), plan_.address, door_.port()));
-  for (const auto& [rank, plan] : plan_.ranks)
-    start(*members_.emplace(rank, std::make_unique<member>(*this, rank)).first->second);
+  for (const auto& [rank, plan] : plan_.ranks) members_.emplace(rank, std::make_unique<member>(*this, rank));
   door_.begin();
+  for (const auto& [rank, m] : members_) {
+    if (ending_) {
+      events_.ended(rank, "was not started", false);
+      if (++ended_ == plan_.ranks.size()) events_.finished();
+      continue;
+    }
+    start(*m);
+    io_.poll(); // starting many ranks takes seconds, in which heartbeats must be sent and received
+  }
 }
 
 void local_host::start(member& m) {

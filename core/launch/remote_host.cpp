@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/socket.h>
 
 #include <regatta/abi.h>
 #include <regatta/clock.hpp>
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "control/crypto.hpp"
 
 namespace regatta {
@@ -225,7 +225,7 @@ void remote_host::lose(const std::string& why) {
   std::vector<std::uint32_t> ranks;
   for (const auto& entry : plan_.ranks) ranks.push_back(entry.first);
   events_.certain(ranks.front(), fmt::format("host {} ({} {}): {}", link_.name, ranks.size() == 1 ? "rank" : "ranks",
-                                             fmt::join(ranks, ", "), why));
+                                             ranges_of(ranks), why));
   for (const std::uint32_t rank : ranks) events_.ended(rank, "lost with its host", false);
   events_.finished();
 }

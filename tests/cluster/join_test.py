@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes on several test hosts find each other, prove that they belong together, and are refused by name if not."""
-import os, shutil, signal, subprocess, time
+"""Processes on several test hosts find each other, prove that they belong together, and are refused by name if not.
+
+Arguments: names of sections, such as `runs differences`; none: all of them.
+"""
+import os, shutil, signal, subprocess, sys, time
 from pathlib import Path
 
 from support import REGATTA, Cluster, Launch, check, experiment, finish, folder, records, result, wait_until, write
 
 cluster = Cluster(4, "--networks", "2")
-LONG = {"measure_steps": 100000}  # runs until it is ended
+two, pair = ["n0", "n0", "n1", "n1"], ["n0", "n3"]
 
 
 def losses(out):
@@ -47,114 +50,133 @@ def same_as_on_one_host(text, places, **keys):
     return out
 
 
-print("runs")
-two = ["n0", "n0", "n1", "n1"]
-out = same_as_on_one_host("allreduce", two)
-check("ranks fill one host after the other", hosts_of_ranks(out) == two, hosts_of_ranks(out))
-check("the result has an entry for each host", [h["name"] for h in result(out)["context"]["hosts"]] == ["n0", "n1"],
-      result(out)["context"]["hosts"])
-check("nothing is left", not cluster.left(), cluster.left())
-same_as_on_one_host("sync_ps", ["n0", "n1", "n2", "n3"], strategy_plugin="sync_ps", transport_plugin="auto",
-                    cluster_colocate=True)
+def runs():
+    out = same_as_on_one_host("allreduce", two)
+    check("ranks fill one host after the other", hosts_of_ranks(out) == two, hosts_of_ranks(out))
+    check("the result has an entry for each host", [h["name"] for h in result(out)["context"]["hosts"]] == ["n0", "n1"],
+          result(out)["context"]["hosts"])
+    same_as_on_one_host("sync_ps", ["n0", "n1", "n2", "n3"], strategy_plugin="sync_ps", transport_plugin="auto",
+                        cluster_colocate=True)
 
-print("placement")
-out = str(folder / "placed")
-file = experiment("placed", cluster_place="round_robin")
-ends_well("round_robin runs", Launch(cluster, two, "run", file, "--out", out))
-check("round_robin: each host takes one rank in turn", hosts_of_ranks(out) == ["n0", "n1", "n0", "n1"],
-      hosts_of_ranks(out))
-out = str(folder / "servers")
-file = experiment("servers", cluster_workers=2, cluster_servers=2, cluster_server_hosts=2, strategy_plugin="sync_ps")
-ends_well("server_hosts = 2 runs", Launch(cluster, ["n0", "n1", "n2", "n3"], "run", file, "--out", out))
-check("server_hosts = 2: the last two hosts have the servers", hosts_of_ranks(out) == ["n0", "n1", "n2", "n3"],
-      hosts_of_ranks(out))
-launch = Launch(cluster, ["n0", "n1"], "run", experiment("more", cluster_workers=3))
-refused("too few processes for the ranks", launch, r"needs 3 ranks, and REGATTA_RANK has started 2 processes on 2 hosts",
-        code=77)
 
-print("interfaces")
-pair = ["n0", "n3"]
-for interface in ("eth1", "10.78.0.0/16", "eth0,eth1"):
-    file = experiment("interface", cluster_workers=2, cluster_interface=interface)
-    ends_well(f"cluster.interface = {interface}", Launch(cluster, pair, "run", file, "--out", str(folder / interface[:4])))
-file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
-cluster.tool("link", "n3.1", "down")
-refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
-        r"n0 \(10\.78\.0\.1\) cannot connect to n3 \(10\.78\.0\.4\): ", r"n3 \(10\.78\.0\.4\) cannot connect to n0")
-cluster.on("n3", "ip", "link", "del", "eth1")
-refused("a host without the interface is named", Launch(cluster, pair, "run", file), r"host n3: .*eth1.* lo, eth0|host n3: .*eth1")
+def placement():
+    out = str(folder / "placed")
+    file = experiment("placed", cluster_place="round_robin")
+    ends_well("round_robin runs", Launch(cluster, two, "run", file, "--out", out))
+    check("round_robin: each host takes one rank in turn", hosts_of_ranks(out) == ["n0", "n1", "n0", "n1"],
+          hosts_of_ranks(out))
+    out = str(folder / "servers")
+    file = experiment("servers", cluster_workers=2, cluster_servers=2, cluster_server_hosts=2,
+                      strategy_plugin="sync_ps")
+    ends_well("server_hosts = 2 runs", Launch(cluster, ["n0", "n1", "n2", "n3"], "run", file, "--out", out))
+    check("server_hosts = 2: the last two hosts have the servers", hosts_of_ranks(out) == ["n0", "n1", "n2", "n3"],
+          hosts_of_ranks(out))
+    launch = Launch(cluster, ["n0", "n1"], "run", experiment("more", cluster_workers=3))
+    refused("too few processes for the ranks", launch,
+            r"needs 3 ranks, and REGATTA_RANK has started 2 processes on 2 hosts", code=77)
 
-print("what differs")
-file = experiment("pair", cluster_workers=2)
-other = str(folder / "bin/regatta")
-Path(other).parent.mkdir()
-shutil.copy(REGATTA, other)
-(folder / "lib").symlink_to(Path(REGATTA).parents[1] / "lib")
-with open(other, "ab") as program:
-    program.write(b"\0")
-different = {"program": lambda rank: other if rank else REGATTA}
-refused("another program on one host", Launch(cluster, pair, "run", file, **different),
-        r"the hosts run different programs:", r"n0 +n3", r"program SHA-256 +[0-9a-f]{64} +[0-9a-f]{64}")
-out = str(folder / "allowed")
-ends_well("--allow-different-binaries runs it",
-          Launch(cluster, pair, "run", file, "--out", out, "--allow-different-binaries", **different))
-check("--allow-different-binaries: the result has a warning",
-      any("different programs" in w for w in result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
 
-plugins = Path(REGATTA).parents[1] / "lib/regatta"
-for host in pair:  # /dev/shm is the host's own
-    cluster.on(host, "mkdir", "/dev/shm/plugins")
-cluster.on("n0", "cp", str(plugins / "allreduce.so"), "/dev/shm/plugins/")
-with_plugin = ["run", file, "--plugin-path", "/dev/shm/plugins"]
-refused("a plugin that is missing on one host", Launch(cluster, pair, *with_plugin),
-        r"/dev/shm/plugins/allreduce.so is missing on host n3")
-cluster.on("n3", "sh", "-c", f"cp {plugins}/allreduce.so /dev/shm/plugins/; printf x >>/dev/shm/plugins/allreduce.so")
-refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
-        r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
+def interfaces():
+    for interface in ("eth1", "10.78.0.0/16", "eth0,eth1"):
+        file = experiment("interface", cluster_workers=2, cluster_interface=interface)
+        ends_well(f"cluster.interface = {interface}",
+                  Launch(cluster, pair, "run", file, "--out", str(folder / interface.replace("/", "_"))))
+    file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
+    cluster.tool("link", "n3.1", "down")
+    refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
+            r"n0 \(10\.78\.0\.1\) cannot connect to n3 \(10\.78\.0\.4\): ", r"n3 \(10\.78\.0\.4\) cannot connect to n0")
+    cluster.on("n3", "ip", "link", "del", "eth1")
+    refused("a host without the interface is named", Launch(cluster, pair, "run", file), r"host n3: .*eth1")
 
-print("secrets")
-run = ["run", file, "--out", str(folder / "secret-run")]
-wrong = write("wrong", "f" * 40)
-launch = Launch(cluster, pair, *run, of_rank={1: {"REGATTA_SECRET_FILE": wrong}})
-said = wait_until(lambda: launch.says(r"refused a connection from .*10\.77\.0\.4"), 10)
-check("a wrong secret: process 0 names the address", said is not None, launch.text())
-check("a wrong secret: the process ends within 10 s with exit code 2",
-      wait_until(lambda: launch.processes[1].poll() is not None, 10) and launch.processes[1].returncode == 2, launch.text())
-launch.signal(signal.SIGTERM)
-refused("a wrong secret: the process says so", launch, r"\[1\] .*process 0 at n0 port 71[0-9]+ has another secret than this host", code=130)
-readable = write("readable", "f" * 40, 0o644)
-refused("a secret that others can read", Launch(cluster, pair, *run, environment={"REGATTA_SECRET_FILE": readable}),
-        r"only its owner can read, got mode 0644")
-refused("no secret", Launch(cluster, pair, *run, environment={"REGATTA_SECRET_FILE": None}),
-        r"REGATTA_SECRET_FILE is not set")
 
-print("meeting")
-listener = cluster.enter("n0") + ["python3", "-c", "import socket, time\ns = socket.create_server(('', 7117))\n"
-                                                   "print('ready', flush=True)\ntime.sleep(60)"]
-with subprocess.Popen(listener, stdout=subprocess.PIPE) as holder:
-    holder.stdout.readline()
-    launch = Launch(cluster, pair, "run", file, "--out", str(folder / "taken"))
-    ends_well("a port that is taken: they meet at the next one", launch)
-    check("it is named", launch.says("port 7117 is taken; the coordinator listens on port 7118"), launch.text())
-    for pid in cluster.processes("n0"):
-        os.kill(pid, signal.SIGKILL)
+def differences():
+    file = experiment("pair", cluster_workers=2)
+    other = str(folder / "bin/regatta")
+    Path(other).parent.mkdir()
+    shutil.copy(REGATTA, other)
+    (folder / "lib").symlink_to(Path(REGATTA).parents[1] / "lib")
+    with open(other, "ab") as program:
+        program.write(b"\0")
+    different = {"program": lambda rank: other if rank else REGATTA}
+    refused("another program on one host", Launch(cluster, pair, "run", file, **different),
+            r"the hosts run different programs:", r"n0 +n3", r"program SHA-256 +[0-9a-f]{64} +[0-9a-f]{64}")
+    out = str(folder / "allowed")
+    ends_well("--allow-different-binaries runs it",
+              Launch(cluster, pair, "run", file, "--out", out, "--allow-different-binaries", **different))
+    check("--allow-different-binaries: the result has a warning",
+          "different programs" in str(result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
 
-launch = Launch(cluster, ["n0", "n1", "n2"], *run, of_rank={}, order=[1, 0])
-said = wait_until(lambda: launch.says(r"2 of 3 have joined \(n0: 0; n1: 1\); missing: 2"), 12)
-check("a process that does not come is named after 5 s", said is not None, launch.text())
-launch.signal(signal.SIGTERM)
-took = launch.wait(5)
-check("SIGTERM ends those that wait", not cluster.left(), f"{cluster.left()}")
+    plugins = Path(REGATTA).parents[1] / "lib/regatta"
+    for host in pair:  # /dev/shm is the host's own
+        cluster.on(host, "mkdir", "/dev/shm/plugins")
+    cluster.on("n0", "cp", str(plugins / "allreduce.so"), "/dev/shm/plugins/")
+    with_plugin = ["run", file, "--plugin-path", "/dev/shm/plugins"]
+    refused("a plugin that is missing on one host", Launch(cluster, pair, *with_plugin),
+            r"/dev/shm/plugins/allreduce.so is missing on host n3")
+    cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
+    refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
+            r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
 
-torch = [{"REGATTA_RANK": None, "REGATTA_RANKS": None, "REGATTA_COORDINATOR": None, "RANK": str(rank), "WORLD_SIZE": "4",
-          "MASTER_ADDR": "n0", "MASTER_PORT": "29500"} for rank in range(4)]
-ends_well("the environment of torchrun on two hosts",
-          Launch(cluster, two, "run", experiment("torch"), "--out", str(folder / "torch"), of_rank=dict(enumerate(torch))))
-launch = Launch(cluster, pair, "run", file, "--out", str(folder / "late"),
-                environment={"REGATTA_COORDINATOR": "late:7117"})
-time.sleep(1)
-for host in pair:
-    cluster.on(host, "sh", "-c", "echo 10.77.0.1 late >>/etc/hosts")
-ends_well("a name that is known later", launch)
+
+def secrets():
+    file = experiment("pair", cluster_workers=2)
+    run = ["run", file, "--out", str(folder / "secret-run")]
+    wrong = write("wrong", "f" * 40)
+    launch = Launch(cluster, pair, *run, of_rank={1: {"REGATTA_SECRET_FILE": wrong}})
+    said = wait_until(lambda: launch.says(r"refused a connection from .*10\.77\.0\.4"), 10)
+    check("a wrong secret: process 0 names the address", said is not None, launch.text())
+    ended = wait_until(lambda: launch.processes[1].poll() is not None, 10)
+    check("a wrong secret: the process ends within 10 s with exit code 2",
+          ended is not None and launch.processes[1].returncode == 2, launch.text())
+    launch.signal(signal.SIGTERM)
+    refused("a wrong secret: the process says so", launch,
+            r"\[1\] .*process 0 at n0 port 71[0-9]+ has another secret than this host", code=130)
+    readable = write("readable", "f" * 40, 0o644)
+    refused("a secret that others can read", Launch(cluster, pair, *run, environment={"REGATTA_SECRET_FILE": readable}),
+            r"only its owner can read, got mode 0644")
+    refused("no secret", Launch(cluster, pair, *run, environment={"REGATTA_SECRET_FILE": None}),
+            r"REGATTA_SECRET_FILE is not set")
+
+
+def meeting():
+    file = experiment("pair", cluster_workers=2)
+    run = ["run", file, "--out", str(folder / "meeting")]
+    listener = cluster.enter("n0") + ["python3", "-c", "import socket, time\ns = socket.create_server(('', 7117))\n"
+                                                       "print('ready', flush=True)\ntime.sleep(60)"]
+    with subprocess.Popen(listener, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        launch = Launch(cluster, pair, "run", file, "--out", str(folder / "taken"))
+        ends_well("a port that is taken: they meet at the next one", launch)
+        check("it is named", launch.says("port 7117 is taken; the coordinator listens on port 7118"), launch.text())
+        for pid in cluster.processes("n0"):
+            os.kill(pid, signal.SIGKILL)
+
+    launch = Launch(cluster, ["n0", "n1", "n2"], *run, of_rank={}, order=[1, 0])
+    said = wait_until(lambda: launch.says(r"2 of 3 have joined \(n0: 0; n1: 1\); missing: 2"), 12)
+    check("a process that does not come is named after 5 s", said is not None, launch.text())
+    launch.signal(signal.SIGTERM)
+    took = launch.wait(5)
+    check("SIGTERM ends those that wait", not cluster.left(), f"{cluster.left()}")
+
+    torch = [{"REGATTA_RANK": None, "REGATTA_RANKS": None, "REGATTA_COORDINATOR": None,
+              "RANK": str(rank), "WORLD_SIZE": "4",
+              "MASTER_ADDR": "n0", "MASTER_PORT": "29500"} for rank in range(4)]
+    ends_well("the environment of torchrun on two hosts",
+              Launch(cluster, two, "run", experiment("torch"), "--out", str(folder / "torch"),
+                     of_rank=dict(enumerate(torch))))
+    launch = Launch(cluster, pair, "run", file, "--out", str(folder / "late"),
+                    environment={"REGATTA_COORDINATOR": "late:7117"})
+    time.sleep(1)
+    for host in pair:
+        cluster.on(host, "sh", "-c", "echo 10.77.0.1 late >>/etc/hosts")
+    ends_well("a name that is known later", launch)
+
+
+sections = [runs, placement, interfaces, differences, secrets, meeting]
+chosen = sys.argv[1:] or [s.__name__ for s in sections]
+for section in sections:
+    if section.__name__ in chosen:
+        print(section.__name__)
+        section()
 check("nothing is left", not cluster.left(), cluster.left())
 finish()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [PATTERN]: runs the tests *_test.sh of this folder whose names match, one after the other, and checks after
+# run.sh [PATTERN]: runs the tests *_test.sh and *_test.py of this folder whose names match, one after the other, and checks after
 # each that it has left no process, interface, mount, cgroup or file.
 set -uo pipefail
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -30,8 +30,8 @@ processes_left() { # those that have inherited the mark, whatever namespace they
 
 passed=0 failed=0 skipped=0 failures=()
 before=$(machine_state)
-for test in "$folder"/*_test.sh; do
-  name=$(basename "$test" .sh)
+for test in "$folder"/*_test.sh "$folder"/*_test.py; do
+  name=$(basename "${test%.*}")
   [[ $name =~ ${1:-} ]] || continue
   echo "== $name"
   begin=$SECONDS status=0

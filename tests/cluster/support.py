@@ -13,7 +13,7 @@ HOSTS = ROOT / "tests/cluster/hosts/hosts.py"
 sys.path.insert(0, str(HOSTS.parent))
 import cluster as of_hosts
 
-REGATTA = os.environ.get("REGATTA_PROGRAM", str(ROOT / "build/release/bin/regatta"))
+REGATTA = os.environ.get("REGATTA", str(ROOT / "build/release/bin/regatta"))
 NAME = Path(sys.argv[0]).stem
 SKIPPED = 77
 _passed, _failed = 0, 0
@@ -124,6 +124,13 @@ def children(pid):
         return []
 
 
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 class Launch:
     """Processes that are started together as a launcher would: process i on host places[i]."""
 
@@ -132,15 +139,19 @@ class Launch:
     def __init__(self, cluster, places, *arguments, program=REGATTA, environment=None, of_rank=None, slots=1,
                  order=None):
         """`environment` and of_rank[i] change variables of all or of one: None unsets one. `slots` > 1: each process
-        starts so many ranks, as Kubeflow's trainer has it. `order`: in which the processes are started."""
+        stands for so many, as Kubeflow's trainer has it. `order`: in which the processes are started."""
         self.cluster, self.places = cluster, places
         self.secret = write("secret", self.SECRET)
         self.processes, self.outputs = {}, {}
+        self.how = (arguments, program, slots, environment or {}, of_rank or {})
         self.begin = time.monotonic()
         for rank in order or range(len(places)):
-            self.start(rank, arguments, program, slots, {**(environment or {}), **((of_rank or {}).get(rank, {}))})
+            self.add(rank)
 
-    def start(self, rank, arguments, program, slots, changes):
+    def add(self, rank):
+        """Starts one process that `order` has left out."""
+        arguments, program, slots, environment, of_rank = self.how
+        changes = {**environment, **of_rank.get(rank, {})}
         variables = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"),
                      "REGATTA_SECRET_FILE": self.secret}
         for marked in ("REGATTA_CLUSTER_TEST", "REGATTA_PLUGIN_PATH"):
@@ -151,7 +162,8 @@ class Launch:
                           "REGATTA_COORDINATOR": f"{self.places[0]}:7117"}
         else:
             variables |= {"PET_NODE_RANK": str(rank), "PET_NNODES": str(len(self.places)),
-                          "PET_NPROC_PER_NODE": str(slots), "PET_MASTER_ADDR": self.places[0], "PET_MASTER_PORT": "7117"}
+                          "PET_NPROC_PER_NODE": str(slots), "PET_MASTER_ADDR": self.places[0],
+                          "PET_MASTER_PORT": "7117"}
         variables |= changes
         if callable(program):
             program = program(rank)
@@ -164,26 +176,31 @@ class Launch:
 
     def pid(self, rank):
         """Returns the pid, on this machine, of a launched process (nsenter is its parent)."""
-        return (children(self.processes[rank].pid) or [None])[0]
+        return (children(self.processes[rank].pid) or [0])[0]
+
+    def forks(self, process):
+        """Returns the pids of a launched process's children that run no other command line than itself: of process 0
+        the campaign and maybe an agent, of the first process on another host the agent."""
+        pid = self.pid(process)
+        return [child for child in children(pid) if command_line(child) == command_line(pid)]
 
     def campaign(self):
-        return children(self.pid(0))[0]
+        return self.forks(0)[0]
 
     def agent(self, host):
-        first = self.places.index(host)
-        return children(self.pid(first))[1 if first == 0 else 0]
+        agents = [pid for process, place in enumerate(self.places) if place == host
+                  for pid in self.forks(process)[process == 0:]]
+        return agents[0]
 
     def rank_process(self, process):
         """Returns the pid of the rank that a launched process has started, None if there is none now."""
-        own = children(self.pid(process))
-        ranks = [p for p in own if p not in (own[:2] if process == 0 else
-                                             own[:1] if self.places[process] not in self.places[:process] else [])]
-        return ranks[-1] if ranks else None
+        forks = self.forks(process)
+        return next((child for child in children(self.pid(process)) if child not in forks), None)
 
     def signal(self, number):
         """Sends a signal to all launched processes, as a launcher does."""
         for rank in self.processes:
-            if (pid := self.pid(rank)) is not None:
+            if pid := self.pid(rank):
                 os.kill(pid, number)
 
     def wait(self, limit=60.0):
