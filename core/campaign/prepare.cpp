@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,14 +65,13 @@ void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_c
     refuse(wrong,
            fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
                        "needs them with these parameters, got {}; cluster.hosts = 2 simulates two",
-                       all.workers, c.strategy.id, c.cluster.hosts));
-  const bool apart =
-      std::any_of(all.host_of, all.host_of + all.size, [&](std::uint32_t h) { return h != all.host_of[0]; });
-  if (communicates && apart && (caps.flags & RG_CAP_ONE_HOST))
+                       all.workers, c.strategy.id, workers.size()));
+  const std::set<std::uint32_t> hosts(all.host_of, all.host_of + all.size);
+  if (communicates && hosts.size() > 1 && (caps.flags & RG_CAP_ONE_HOST))
     refuse(wrong,
            fmt::format("cluster.hosts: expected 1 over transport {}, which connects the ranks of one host, got {}; "
                        "use transport.plugin = \"auto\" or \"tcp\"",
-                       c.transport.id, c.cluster.hosts));
+                       c.transport.id, hosts.size()));
 }
 
 std::vector<std::string> interface_addresses(const std::string& names) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +20,18 @@
 
 namespace regatta::comm {
 
+// Returns the layout of a plan: workers only, on its hosts.
+inline cluster_layout layout_of(const plan& p) {
+  cluster_layout l = cluster_layout::make(p.ranks, 0, false);
+  l.host_of = p.host_of;
+  return l;
+}
+
 // [main] The transport, connected to all other ranks, and what describes this rank to the coordinator.
 class connection {
 public:
   connection(control_client& control, const plan& p)
-      : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
-        layout_(cluster_layout::make(p.ranks, 0, false)),
+      : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})), layout_(layout_of(p)),
         transport_(
             plugins_, {p.transport, p.parameters},
             [this](int level, const std::string& text) { control_.log(level, text); },
@@ -56,8 +64,9 @@ public:
   bool can(const operation& o) {
     if (o.algorithm != "native") return true;
     const void* c = transport_.extension(RG_EXT_COLLECTIVES);
-    return c &&
-           has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), transport_.instance().self, o.op);
+    if (!c) return false;
+    const auto collectives = rg::copy_versioned(*static_cast<const rg_collectives*>(c));
+    return has_native(collectives, transport_.instance().self, o.op) && has_group_of_all(collectives);
   }
 
   strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
@@ -83,11 +92,24 @@ public:
   state_report& report() { return report_; }
 
 private:
+  // A transport may have collectives for some ranks only, such as those of one host.
+  bool has_group_of_all(const rg_collectives& collectives) {
+    if (!has_group_of_all_) {
+      std::vector<std::uint32_t> all(layout_.size());
+      std::iota(all.begin(), all.end(), 0U);
+      std::uint32_t group = 0;
+      has_group_of_all_ = collectives.split(transport_.instance().self, all.data(), layout_.size(), &group) !=
+                          static_cast<rg_status>(RG_E_UNSUPPORTED);
+    }
+    return *has_group_of_all_;
+  }
+
   control_client& control_;
   registry plugins_;
   cluster_layout layout_; // the transport points into it
   connected_transport transport_;
-  std::int64_t elements_ = 0; // the shape of the one tensor
+  std::int64_t elements_ = 0;            // the shape of the one tensor
+  std::optional<bool> has_group_of_all_; // null: not asked yet
   state_report report_;
 };
 

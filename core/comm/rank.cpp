@@ -13,6 +13,7 @@
 #include "runtime/strategy_host.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>

@@ -101,9 +101,10 @@ std::string csv_of(const json& results) {
 std::string heading_of(const json& context, bool with_formulas) {
   std::string text;
   for (const json& host : context.at("hosts"))
-    text += fmt::format("{}, {} cores   regatta {} ({})\n", host.value("cpu", json("unknown CPU")).dump(),
-                        host.value("cores", json("?")).dump(), context.at("regatta").get<std::string>(),
-                        context.value("build", "?"));
+    text += fmt::format("{}{}, {} cores   regatta {} ({})\n",
+                        context.at("hosts").size() > 1 ? host.value("name", "?") + ": " : "",
+                        host.value("cpu", json("unknown CPU")).dump(), host.value("cores", json("?")).dump(),
+                        context.at("regatta").get<std::string>(), context.value("build", "?"));
   text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
   for (const json& w : context.at("warnings")) text += "warning: " + w.get<std::string>() + "\n";
   return with_formulas ? text + formulas() + "\n" : text;

@@ -96,8 +96,7 @@ private:
     try {
       while (handle(co_await wire_->receive())) {
       }
-      io_.stop();
-      co_return;
+      co_return; // another receive() could take the first bytes of the frame after this run
     } catch (const boost::system::system_error&) {
     }
     gone_ = true;
@@ -107,7 +106,10 @@ private:
   // Returns false after the last frame of the run: the next one is not for this object.
   bool handle(message&& f) {
     const std::string type = f.header.at("t");
-    if (type == "over") return false;
+    if (type == "over") { // the coordinator reads until the answer, which is the last frame of the run
+      wire_->send({{"t", "over"}}, {}, [this] { io_.stop(); });
+      return false;
+    }
     if (type == "send")
       host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
                  std::make_shared<const blob>(std::move(f.payload)));

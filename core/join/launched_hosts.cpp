@@ -106,7 +106,9 @@ private:
         if (type == "hello") h.hello = std::move(f.header);
         if (type != "joined") continue;
         h.slots.push_back(f.header.at("slot"));
-        if (++joined_ == size_) io_.stop();
+        if (++joined_ < size_) continue;
+        io_.stop();
+        co_return; // another receive() could take the first bytes of an answer
       }
     } catch (const boost::system::system_error& e) {
       throw failure(exit_code::run, fmt::format("host {} left the launch while it began: {}",

@@ -97,20 +97,20 @@ void remote_host::ping() {
 }
 
 void remote_host::finish() {
-  done_ = true;
-  wire_->send({{"t", "over"}}, {}, [this] { events_.finished(); });
+  if (!over_) wire_->send({{"t", "over"}});
+  over_ = true;
 }
 
 void remote_host::send(std::span<const std::uint32_t> ranks, const json& header, std::shared_ptr<const blob> payload) {
-  if (!done_) wire_->send({{"t", "send"}, {"ranks", ranks}, {"frame", header}}, std::move(payload));
+  if (!over_) wire_->send({{"t", "send"}, {"ranks", ranks}, {"frame", header}}, std::move(payload));
 }
 
 void remote_host::end(std::uint32_t dead, const std::string& why) {
-  if (!done_) wire_->send({{"t", "end"}, {"dead", dead}, {"why", why}});
+  if (!over_) wire_->send({{"t", "end"}, {"dead", dead}, {"why", why}});
 }
 
 void remote_host::kill(std::uint32_t rank) {
-  if (!done_) wire_->send({{"t", "kill"}, {"rank", rank}});
+  if (!over_) wire_->send({{"t", "kill"}, {"rank", rank}});
 }
 
 void remote_host::kill_all() {
@@ -171,9 +171,13 @@ bool remote_host::handle(message&& f) {
       ping();
     } else if (ranks_ended_) {
       finish();
-      return false;
     }
     return true;
+  }
+  if (type == "over") {
+    done_ = true;
+    events_.finished();
+    return false;
   }
   if (type == "done") {
     ranks_ended_ = true;
@@ -215,7 +219,7 @@ bool remote_host::handle(message&& f) {
 
 void remote_host::lose(const std::string& why) {
   if (done_) return;
-  done_ = true;
+  done_ = over_ = true;
   wire_->close();
   link_.socket = {};
   link_.lost = why;

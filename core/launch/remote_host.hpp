@@ -8,12 +8,12 @@
 //                   end     the run has ended because of rank "dead", for the reason "why"
 //                   kill    kill rank "rank"
 //                   ping    answer with pong and the same "at"
-//                   over    answers done: the last frame of the run
+//                   over    the last frame of the run; answered by the same
 //   from the agent  started, connected, frame, disconnected, certain, warned, ended, log: as host_events, for "rank"
 //                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
 //                   pong    "clock": the time there, rg::steady_ns(). The clocks are compared often at the begin and at
 //                           the end of a run, when few processes use the CPUs, and every 500 ms in between
-//                   done    all ranks have ended: only pongs follow
+//                   done    all ranks have ended: only pongs follow, and then over
 #pragma once
 
 #include <functional>
@@ -86,7 +86,8 @@ private:
   std::map<std::uint32_t, rank_sign> signs_;
   bool some_are_quiet_ = false; // by the latest "signs"
   bool ranks_ended_ = false;    // "done" has come
-  bool done_ = false;           // finish() or lose() was called
+  bool over_ = false;           // finish() or lose() was called: no more frames are sent
+  bool done_ = false;           // the agent has sent its last frame of this run, or lose() was called
   int pings_left_ = 0;          // of compare_clocks()
   bool asked_ = false;          // a ping has no answer yet. One at a time, so that no answer comes after finish()
   clock::time_point heard_{}, pinged_{}, ended_at_{};

@@ -7,7 +7,7 @@ set -uo pipefail
 folder=$(cd "$(dirname "$0")" && pwd)
 mark=REGATTA_CLUSTER_TEST=$$ # in the environment of the tests' processes
 TMPDIR=$(mktemp -d)
-export TMPDIR
+export TMPDIR REGATTA_CLUSTER_ALL=1 # the tests that can be shorter run all of their cases
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 130' INT TERM HUP
 

@@ -39,6 +39,10 @@ is() { # "N OPERATOR N ...": a comparison of numbers, also fractions
   awk "BEGIN { exit !($1) }"
 }
 
+logged() { # COMMAND...: with its output in the file `log`
+  "$@" >log 2>&1
+}
+
 eventually() { # COMMAND...: succeeds within 20 s
   local limit=$((SECONDS + 20))
   until "$@"; do
@@ -74,6 +78,79 @@ build_pmix_hello() { # makes /srv/pmix_hello on the hosts, or says why not
     { echo "  PMIx: not checked, libpmix-dev or pkg-config is missing"; return 1; }
   # shellcheck disable=SC2086
   on n0 cc -o /srv/pmix_hello "$root/tests/cluster/launchers/pmix_hello.c" $flags
+}
+
+# --- Regatta on the hosts
+
+regatta=${REGATTA:-$root/build/release/bin/regatta}
+folder= # of files of this test; all hosts see it
+
+make_folder() { # after start_hosts
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"; finish' EXIT
+}
+
+experiment() { # writes FOLDER/x.toml: a small model, then the lines of standard input
+  {
+    printf '%s\n' '[model]' 'plugin = "mlp"' 'input = [16]' 'hidden = [24]' '[train]' 'batch = 8'
+    cat
+  } >"$folder/x.toml"
+}
+
+long_experiment() { # of 8 cases of half a second with four workers, over transport $1
+  experiment <<TOML
+[cluster]
+workers = 4
+pin = false
+[transport]
+plugin = "$1"
+[strategy]
+plugin = "allreduce"
+[sweep]
+"experiment.seed" = [1, 2, 3, 4, 5, 6, 7, 8]
+[measure]
+warmup = 1
+seconds = 0.5
+repeats = 1
+baseline = false
+TOML
+}
+
+finished() { # FOLDER: prints the number of finished cases
+  cat "$1/records.jsonl" 2>/dev/null | grep -c '"kind":"run"'
+}
+some_finished() { [ "$(finished "$1")" -ge 2 ]; }
+
+start_processes() { # HOSTS EACH ARGUMENT...: EACH processes of `regatta ARGUMENT...` on each of HOSTS hosts
+  # With Regatta's own variables. Process K writes FOLDER/process-K; wait_for_processes returns whether all succeeded.
+  local many=$1 each=$2 k
+  shift 2
+  [ -e "$folder/secret" ] || (umask 077 && head -c 32 /dev/urandom >"$folder/secret")
+  processes=()
+  for ((k = 0; k < many * each; k++)); do
+    on n$((k / each)) env REGATTA_RANK=$k REGATTA_RANKS=$((many * each)) REGATTA_COORDINATOR=n0:7117 \
+      REGATTA_SECRET_FILE="$folder/secret" "$regatta" "$@" >"$folder/process-$k" 2>&1 &
+    processes+=($!)
+  done
+}
+
+wait_for_processes() {
+  local process status=0
+  for process in "${processes[@]}"; do wait "$process" || status=$?; done
+  [ $status -eq 0 ] || tail -n 20 "$folder"/process-* >&2
+  return $status
+}
+
+nothing_left() { # no process of Regatta is on any host
+  local host left=0
+  for host in $("$hosts" names); do
+    on "$host" pgrep -af "$regatta|^/proc/self/exe" && left=1
+  done
+  return $left
+}
+
+of_result() { # FILE PYTHON: the condition holds for the result r of the file
+  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$@"
 }
 
 finish() {

@@ -63,7 +63,9 @@ TEXT
 down)
   on_host n0 scancel --user=root || true
   for host in $(all_hosts); do
-    on_host "$host" bash -c 'pkill -KILL -x "slurmd|slurmctld|slurmstepd|munged"; umount /etc/slurm'
+    # Open MPI, which links libmunge, tries a socket that nobody serves for two seconds.
+    on_host "$host" bash -c \
+      'pkill -KILL -x "slurmd|slurmctld|slurmstepd|munged"; umount /etc/slurm; rm -rf /run/munge'
   done
   on_host n0 rm -rf /srv/slurm
   ;;
