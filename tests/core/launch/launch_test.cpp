@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -334,6 +335,37 @@ TEST_CASE("a second signal ends the program at once, whatever it does, and its r
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 130);
     CHECK(all_gone());
+  }
+}
+
+TEST_CASE("a signal and its echo, which another process passes on, are one signal") {
+  for (const int own : {1, 2}) {
+    CAPTURE(own);
+    std::array<int, 2> ready{};
+    REQUIRE(::pipe(ready.data()) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const interruption campaign;
+      expect_echoes_of(::getppid());
+      for (int i = 0; i < own; ++i) ::raise(SIGTERM);
+      sigset_t none, term; // the echo comes in sigsuspend()
+      ::sigemptyset(&none);
+      ::sigemptyset(&term);
+      ::sigaddset(&term, SIGTERM);
+      ::sigprocmask(SIG_BLOCK, &term, nullptr);
+      (void)!::write(ready[1], "", 1);
+      ::sigsuspend(&none);
+      ::_exit(campaign.requested() ? 7 : 99);
+    }
+    char byte = 0;
+    if (own == 1) REQUIRE(::read(ready[0], &byte, 1) == 1);
+    if (own == 1) ::kill(child, SIGTERM);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == (own == 1 ? 7 : 130));
+    for (const int fd : ready) ::close(fd);
   }
 }
 
