@@ -16,6 +16,7 @@
 #include "cli/plugin_folders.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
+#include "cli/simulate.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace.hpp"
 #include "comm/results.hpp"
@@ -119,6 +120,26 @@ int dispatch(int argc, char** argv) {
       },
       "print the keys that a file may have, with defaults and what is allowed");
   add_plugin_path(run_app, run.plugin_path);
+
+  simulate_options simulated;
+  CLI::App* simulate_app = app.add_subcommand("simulate", "run the cases of an experiment under virtual time");
+  add_option(simulate_app, "FILE", simulated.file, "FILE.toml", "the experiment, as for `regatta run`")->required();
+  add_option(simulate_app, "--machine", simulated.machine, "FILE.toml",
+             "how long the model computes and what a message costs (docs/simulation.md)")
+      ->required();
+  add_option(simulate_app, "--network", simulated.network, "FILE.toml",
+             "[network] between hosts, in place of the machine's");
+  add_repeatable(simulate_app, "--set", simulated.changes.set, "KEY=VALUE", "override a key (repeatable)");
+  add_repeatable(simulate_app, "--sweep", simulated.changes.sweep, "KEY=V1,V2,...", "sweep a key (repeatable)");
+  add_option(simulate_app, "--out", simulated.out, "DIR",
+             "folder of the result (default: "
+             "results/NAME-simulated-TIME)");
+  add_option(simulate_app, "--format", simulated.format, "FORMAT", result_format_help)->capture_default_str();
+  add_option(simulate_app, "--progress", simulated.progress, "WHEN",
+             "a live line on standard error: auto, always, never; json: one JSON object a line")
+      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
+  simulate_app->footer("Every figure is marked as simulated. Exit codes are those of `regatta run`.");
+  add_plugin_path(simulate_app, simulated.plugin_path);
 
   report_options report;
   CLI::App* report_app = app.add_subcommand("report", "show stored results as a page, a table or data");
@@ -333,6 +354,10 @@ int dispatch(int argc, char** argv) {
     }
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
+  }
+  if (*simulate_app) {
+    simulated.command = command_line({argv, argv + argc});
+    return simulate_verb(simulated);
   }
   if (*compare_app) return compare_verb(compared);
   if (*history_app) return history_verb(past);

@@ -38,7 +38,8 @@ struct case_facts {
   std::uint64_t global_batch = 0; // samples of all workers in one step
   std::string data; // SHA-256 of the data sets for training and evaluation, as in the context; empty: none
   std::vector<std::string> warnings;
-  bool lossy = false; // RG_PLAN_LOSSY
+  bool lossy = false;    // RG_PLAN_LOSSY
+  std::string simulated; // identifies the machine file (machine_file::text_hash) of a simulation; empty: measured
 };
 
 // [any] List the members for base/json_members.hpp.
@@ -70,6 +71,7 @@ void each_member(F& f, Visit&& visit) {
   visit("data", f.data);
   visit("warnings", f.warnings);
   visit("lossy", f.lossy);
+  visit("simulated", f.simulated);
 }
 
 } // namespace regatta
