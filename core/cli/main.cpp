@@ -4,6 +4,7 @@
 #include "base/console.hpp"
 #include "base/failure.hpp"
 #include "cli/artifact.hpp"
+#include "cli/calibrate.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/compare.hpp"
@@ -120,6 +121,21 @@ int dispatch(int argc, char** argv) {
       },
       "print the keys that a file may have, with defaults and what is allowed");
   add_plugin_path(run_app, run.plugin_path);
+
+  calibrate_options calibration;
+  CLI::App* calibrate_app =
+      app.add_subcommand("calibrate", "measure a model and messages on this machine, for regatta simulate");
+  add_option(calibrate_app, "FILE", calibration.file, "FILE.toml", "an experiment: its first case is measured")
+      ->required();
+  add_option(calibrate_app, "-o,--out", calibration.out, "MACHINE.toml", "the machine file that is written")
+      ->required();
+  add_repeatable(calibrate_app, "--set", calibration.changes.set, "KEY=VALUE", "override a key (repeatable)");
+  add_option(calibrate_app, "--transport", calibration.transports, "ID,...", "transports to measure (default: shm,tcp)")
+      ->delimiter(',');
+  add_option(calibrate_app, "--progress", calibration.progress, "WHEN",
+             "a live line on standard error: auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_plugin_path(calibrate_app, calibration.plugin_path);
 
   simulate_options simulated;
   CLI::App* simulate_app = app.add_subcommand("simulate", "run the cases of an experiment under virtual time");
@@ -355,6 +371,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*calibrate_app) return calibrate_verb(calibration);
   if (*simulate_app) {
     simulated.command = command_line({argv, argv + argc});
     return simulate_verb(simulated);
