@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -162,12 +163,21 @@ message_costs measure_messages(const std::string& transport, const calibrate_opt
   c.transports = {transport};
   c.ops = {"send"};
   c.ranks = {2};
-  c.most = "16MiB";
+  c.most = "4MiB"; // strategies exchange buckets, of 4 MiB by default; larger messages leave the caches
   c.plugin_path = o.plugin_path;
+  c.seconds = 0.1;
+  // The best of three medians of each size: what else runs here makes the others slower.
+  std::map<double, message_sample> by_size;
+  for (int round = 0; round < 3; ++round)
+    for (const json& r : measure_comm(c)) {
+      const message_sample s{r.at("bytes"), 1e9 * r.at("seconds").at("median").get<double>(),
+                             1e9 * r.at("cpu_seconds").get<double>()};
+      message_sample& best = by_size.try_emplace(s.bytes, s).first->second;
+      best.ns = std::min(best.ns, s.ns);
+      best.cpu_ns = std::min(best.cpu_ns, s.cpu_ns);
+    }
   std::vector<message_sample> samples;
-  for (const json& r : measure_comm(c))
-    samples.push_back(
-        {r.at("bytes"), 1e9 * r.at("seconds").at("median").get<double>(), 1e9 * r.at("cpu_seconds").get<double>()});
+  for (const auto& [bytes, sample] : by_size) samples.push_back(sample);
   return fit_messages(samples);
 }
 

@@ -121,7 +121,10 @@ traced_times times_in_trace(const rank_trace& trace, const std::vector<std::stri
   std::vector<std::vector<double>> forward(names.size()), backward(names.size());
   std::vector<double> after;
   for (step_events& s : steps) {
-    if (!s.forward || !s.backward || std::ranges::find(s.ready, 0U) != s.ready.end()) continue;
+    if (!s.forward || !s.backward || s.ready.empty() || !s.ready.back()) continue;
+    // A model may report the last of several tensors only: those before it are ready by then.
+    for (std::size_t t = s.ready.size() - 1; t-- > 0;)
+      if (!s.ready[t]) s.ready[t] = s.ready[t + 1];
     std::ranges::sort(s.needs);
     std::vector<double> of_step(names.size());
     // The time before the first need is that of reading the first tensor.

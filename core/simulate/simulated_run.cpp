@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -100,11 +101,22 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.links.assign(links, link);
 }
 
+// Returns the most that a worker updates after its backward pass: everything without communication; of its buckets the
+// last, which waits for the last gradients, where workers update; nothing where servers do.
+std::int64_t update_at_end(const run_to_simulate& r) {
+  if (!r.run->communicates) return std::numeric_limits<std::int64_t>::max();
+  if (r.run->job.layout.servers) return 0;
+  const double all = update_ns(*r.machine, *r.tensors);
+  const auto bucket = r.config->strategy.parameters.find("bucket");
+  if (bucket == r.config->strategy.parameters.end() || !bucket->second.is_number()) return std::llround(all);
+  const auto bytes = static_cast<double>(r.facts->model.weight_bytes);
+  return std::llround(all * std::min(1.0, bucket->second.get<double>() / std::max(bytes, 1.0)));
+}
+
 // Fills the times of a worker's steps that a real rank would have measured.
 void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::vector<simulated_step>& steps,
                std::uint32_t worker, rank_record& record) {
-  const bool updates = r.run->job.layout.servers == 0; // else servers do
-  const auto own_update = updates ? static_cast<std::int64_t>(update_ns(*r.machine, *r.tensors)) : 0;
+  const std::int64_t own_update = update_at_end(r);
   const std::uint64_t warmup = r.run->job.warmup;
   compute_times computing{0, std::vector<std::uint64_t>(s.tensors.size()),
                           std::vector<std::uint64_t>(s.tensors.size())};
