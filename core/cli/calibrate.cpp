@@ -198,7 +198,7 @@ int calibrate_verb(const calibrate_options& o) {
   m.name = host.at("name").is_string() ? host.at("name") : json("this machine");
   m.cpu = host.at("cpu").is_string() ? host.at("cpu") : json("");
   m.date = fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::time(nullptr)));
-  m.cores = static_cast<double>(assign_cpus(1, 1, false).available);
+  m.cores = static_cast<double>(assign_cpus(this_hosts_cpus(), 1, 1, false).available);
   m.model = first.model.id;
   m.fingerprint = fingerprint(alone, {}, "", "", "").at("model");
 
