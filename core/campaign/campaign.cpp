@@ -138,7 +138,8 @@ void campaign::prepare_case(planned& p) {
                run.job.global_batch(),
                data_sums(records_.context(), c.data),
                run.warnings,
-               (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0};
+               (facts_.of(c).plan.flags & RG_PLAN_LOSSY) != 0,
+               ""};
     const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers);
     if (const std::string lack = lack_of_memory(needed, run, facts_.hosts); !lack.empty())
       throw failure(exit_code::usage, lack);

@@ -140,6 +140,27 @@ void set_matrix(comm::plan& p, const comm_options& o, const std::vector<unsigned
 
 } // namespace
 
+json measure_comm(const comm_options& o) {
+  const registry plugins(plugin_folders(o.plugin_path));
+  const auto parameters = parameters_of(o);
+  comm::plan p;
+  p.operations = operations_of(o);
+  p.counts = counts_of(o);
+  p.seconds = o.seconds;
+  p.addresses = addresses_of_interfaces(o.interface);
+  p.ranks = o.ranks.at(0);
+  json all = json::array();
+  std::vector<std::string> warnings;
+  for (const std::string& id : o.transports) {
+    const auto given = parameters.find(id);
+    p.transport = id;
+    p.parameters = given == parameters.end() ? std::map<std::string, json>{} : given->second;
+    p.files = files_of(plugins, {id, p.parameters});
+    for (json& entry : measure(p, o, nullptr, warnings)) all.push_back(std::move(entry));
+  }
+  return all;
+}
+
 int comm_verb(const comm_options& o) {
   const auto form = format_named(o.format);
   if (!form)

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace regatta {
 
 struct comm_options {
@@ -29,5 +31,9 @@ struct comm_options {
 // reported, and the others go on. Returns the worst of the failed runs' codes and, if a result was wrong, 4; else 0.
 // Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. [main]
 int comm_verb(const comm_options& options);
+
+// Returns the members "results" of a document regatta.comm/1 (comm/results.hpp) for the transports, operations and
+// sizes of the options, all between options.ranks[0] ranks; prints nothing. Throws failure if a run fails. [main]
+nlohmann::json measure_comm(const comm_options& options);
 
 } // namespace regatta

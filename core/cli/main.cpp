@@ -4,6 +4,7 @@
 #include "base/console.hpp"
 #include "base/failure.hpp"
 #include "cli/artifact.hpp"
+#include "cli/calibrate.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/compare.hpp"
@@ -18,6 +19,7 @@
 #include "cli/preflight.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
+#include "cli/simulate.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace.hpp"
 #include "comm/results.hpp"
@@ -143,6 +145,41 @@ int dispatch(int argc, char** argv) {
       ->required()
       ->type_name("HOST:PORT");
   join_app->footer("Asks for the code that belongs to it on the terminal.");
+
+  calibrate_options calibration;
+  CLI::App* calibrate_app =
+      app.add_subcommand("calibrate", "measure a model and messages on this machine, for regatta simulate");
+  add_option(calibrate_app, "FILE", calibration.file, "FILE.toml", "an experiment: its first case is measured")
+      ->required();
+  add_option(calibrate_app, "-o,--out", calibration.out, "MACHINE.toml", "the machine file that is written")
+      ->required();
+  add_repeatable(calibrate_app, "--set", calibration.changes.set, "KEY=VALUE", "override a key (repeatable)");
+  add_option(calibrate_app, "--transport", calibration.transports, "ID,...", "transports to measure (default: shm,tcp)")
+      ->delimiter(',');
+  add_option(calibrate_app, "--progress", calibration.progress, "WHEN",
+             "a live line on standard error: auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_plugin_path(calibrate_app, calibration.plugin_path);
+
+  simulate_options simulated;
+  CLI::App* simulate_app = app.add_subcommand("simulate", "run the cases of an experiment under virtual time");
+  add_option(simulate_app, "FILE", simulated.file, "FILE.toml", "the experiment, as for `regatta run`")->required();
+  add_option(simulate_app, "--machine", simulated.machine, "FILE.toml",
+             "how long the model computes and what a message costs (docs/simulation.md)")
+      ->required();
+  add_option(simulate_app, "--network", simulated.network, "FILE.toml",
+             "[network] between hosts, in place of the machine's");
+  add_repeatable(simulate_app, "--set", simulated.changes.set, "KEY=VALUE", "override a key (repeatable)");
+  add_repeatable(simulate_app, "--sweep", simulated.changes.sweep, "KEY=V1,V2,...", "sweep a key (repeatable)");
+  add_option(simulate_app, "--out", simulated.out, "DIR",
+             "folder of the result (default: "
+             "results/NAME-simulated-TIME)");
+  add_option(simulate_app, "--format", simulated.format, "FORMAT", result_format_help)->capture_default_str();
+  add_option(simulate_app, "--progress", simulated.progress, "WHEN",
+             "a live line on standard error: auto, always, never; json: one JSON object a line")
+      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
+  simulate_app->footer("Every figure is marked as simulated. Exit codes are those of `regatta run`.");
+  add_plugin_path(simulate_app, simulated.plugin_path);
 
   report_options report;
   CLI::App* report_app = app.add_subcommand("report", "show stored results as a page, a table or data");
@@ -412,6 +449,11 @@ int dispatch(int argc, char** argv) {
     }
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
+  }
+  if (*calibrate_app) return calibrate_verb(calibration);
+  if (*simulate_app) {
+    simulated.command = command_line({argv, argv + argc});
+    return simulate_verb(simulated);
   }
   if (*compare_app) return compare_verb(compared);
   if (*history_app) return history_verb(past);

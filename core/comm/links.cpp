@@ -21,7 +21,7 @@ struct figure_rule {
   bool higher_is_better;
   double share, least;
 };
-constexpr figure_rule rules[] = {{link_figure::latency, false, 1, 20e-6},
+constexpr figure_rule rules[] = {{link_figure::latency, false, 1, 50e-6},
                                  {link_figure::bandwidth, true, 0.15, 0},
                                  {link_figure::loss, false, 0, 0.01}};
 

@@ -41,7 +41,7 @@ struct link_mark {
 
 // Returns the links that are far off, by figure, then in the order of `links`. `host_of` has the host of each rank. The
 // usual value of a kind is the median, over its ranks, of the best link from each, so that one bad host among three does
-// not change it. A link is far off if it is worse than that by more than 15 % in bandwidth, 100 % (at least 20 us) in
+// not change it. A link is far off if it is worse than that by more than 15 % in bandwidth, 100 % (and 50 us) in
 // latency, 1 % of segments in loss, and by more than five standard deviations, which are estimated from the median
 // absolute deviation.
 std::vector<link_mark> marks_of(const std::vector<rank_link>& links, const std::vector<std::uint32_t>& host_of);

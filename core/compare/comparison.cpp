@@ -131,6 +131,11 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
     c.refused = fmt::format("{} has no figures", has_figures(a) ? "B" : "A");
     return c;
   }
+  if (a.value("simulated", false) != b.value("simulated", false)) {
+    c.refused = fmt::format("{} is simulated, {} is measured: set them side by side, as docs/simulation.md does",
+                            a.value("simulated", false) ? "A" : "B", a.value("simulated", false) ? "B" : "A");
+    return c;
+  }
   std::vector<std::string> apart;
   for (const std::string& part : parts_apart(a, b))
     if (std::find(across.begin(), across.end(), part) != across.end())

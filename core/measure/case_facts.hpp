@@ -40,7 +40,8 @@ struct case_facts {
   // them; of large files, of evenly spread parts. Empty: none.
   std::string data;
   std::vector<std::string> warnings;
-  bool lossy = false; // RG_PLAN_LOSSY
+  bool lossy = false;    // RG_PLAN_LOSSY
+  std::string simulated; // identifies the machine file (machine_file::text_hash) of a simulation; empty: measured
 };
 
 // [any] List the members for base/json_members.hpp.
@@ -72,6 +73,7 @@ void each_member(F& f, Visit&& visit) {
   visit("data", f.data);
   visit("warnings", f.warnings);
   visit("lossy", f.lossy);
+  visit("simulated", f.simulated);
 }
 
 } // namespace regatta

@@ -322,6 +322,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   std::vector<items> lines;
   lines.push_back({common.text("experiment.name"), model_text(result, common, experiment), optimizer_text(common),
                    arithmetic_text(common), share_text(common), data_text(common), straggler_text(experiment, common)});
+  if (result.value("simulated", false)) lines.back().insert(lines.back().begin(), "SIMULATED");
   lines.push_back(constant);
   lines.push_back(given_texts(common));
   lines.back().push_back(algorithms_text(result));

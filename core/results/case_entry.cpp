@@ -251,6 +251,15 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["repeats"] = repeats_entry(config.measure, repeats);
 }
 
+// Removes what a simulation does not know: processor time and memory of ranks, and tokens of batches.
+void remove_unknown(json& entry) {
+  for (const char* member : {"communication_total", "server_update", "memory_peak_bytes", "cpu_seconds", "gpu",
+                             "metric", "evaluation_seconds", "weights_sha256", "undisturbed"})
+    entry[member] = nullptr;
+  const std::string unit = entry["throughput"].value("unit", "");
+  if (unit == "tokens/s" || unit == "words/s") entry["throughput"] = nullptr;
+}
+
 // Fills everything that is known before a case runs; the rest is null.
 json entry_of(const case_config& config, const case_facts& facts) {
   json swept = json::object();
@@ -265,6 +274,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
   entry["global_batch"] = facts.global_batch;
   entry["precision"] = config.train.precision;
   entry["lossy"] = facts.lossy;
+  entry["simulated"] = !facts.simulated.empty();
   if (facts.model.parameters != 0) {
     entry["parameters"] = facts.model.parameters;
     entry["table_parameters"] = facts.model.table_parameters;
@@ -289,6 +299,7 @@ json case_entry(const case_config& config, const case_facts& facts, const std::s
   entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout, algorithms_of(first.strategy));
   add_measured(entry, config, facts, repeats);
   add_efficiency(entry, config, repeats);
+  if (!facts.simulated.empty()) remove_unknown(entry);
   entry["warnings"] = warnings_of(facts, repeats);
   if (status == "partial") entry["warnings"].push_back(status + ": " + error);
   return entry;

@@ -8,6 +8,7 @@ namespace regatta {
 inline constexpr const char* entry_members[] = {"case",
                                                 "status",
                                                 "error",
+                                                "simulated",
                                                 "workers",
                                                 "servers",
                                                 "threads",

@@ -104,7 +104,8 @@ json fingerprint(const case_config& c, const case_facts& facts, const std::strin
           {"data", hash_of(data_of(c, facts))},
           {"kernels", hash_of_text(kernels)},
           {"layout_id", hash_of_text(layout)},
-          {"algorithms", algorithms.empty() ? json(nullptr) : json(algorithms)}};
+          {"algorithms", algorithms.empty() ? json(nullptr) : json(algorithms)},
+          {"simulated", facts.simulated.empty() ? json(nullptr) : json(facts.simulated)}};
 }
 
 } // namespace regatta

@@ -84,7 +84,11 @@ json result_document::document() const {
   json results = json::array();
   for (const case_result& c : cases_)
     if (!c.entry.is_null()) results.push_back(c.entry);
-  return {{"schema", "regatta.result/1"}, {"context", records_.context()}, {"results", std::move(results)}};
+  const bool simulated =
+      std::ranges::any_of(results, [](const json& entry) { return entry.value("simulated", false); });
+  json document = {{"schema", "regatta.result/1"}, {"context", records_.context()}, {"results", std::move(results)}};
+  if (simulated) document["simulated"] = true;
+  return document;
 }
 
 } // namespace regatta

@@ -234,7 +234,7 @@ TEST_CASE("a rank that dies ends the run, and leaves no process") {
   std::vector<pid_t> all = ranks;
   for (const pid_t p : ranks)
     for (const pid_t child : children_of(p)) all.push_back(child);
-  CHECK(all.size() == 4); // the campaign is a child of process 0
+  CHECK(all.size() >= 5); // the campaign and the agent are children of process 0, and ranks of each process
   kill(ranks[1], SIGKILL);
   int status = 0;
   REQUIRE(within(patience, [&] { return waitpid(launched, &status, WNOHANG) == launched; }));

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate.hpp"
+
+#include "base/failure.hpp"
+#include "campaign/campaign.hpp"
+#include "campaign/plugin_files.hpp"
+#include "campaign/prepare.hpp"
+#include "cli/comm.hpp"
+#include "cli/data.hpp"
+#include "cli/machine.hpp"
+#include "cli/plugin_folders.hpp"
+#include "cli/run_screen.hpp"
+#include "cli/standard_output.hpp"
+#include "files/write_atomically.hpp"
+#include "launch/cpus.hpp"
+#include "measure/rank_record.hpp"
+#include "measure/statistics.hpp"
+#include "memory/arithmetic.hpp"
+#include "results/campaign_records.hpp"
+#include "results/case_entry.hpp"
+#include "simulate/fit.hpp"
+#include "simulate/simulated_run.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <regatta/clock.hpp>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t traced_steps = 20;
+
+// What one run of a case on this machine measured.
+struct measured_run {
+  std::vector<rank_record> ranks;
+  std::vector<rank_trace> traces;
+};
+
+// Runs the first case of an experiment once.
+measured_run run_once(plugin_facts_cache& answers, const experiment& e, run_screen& screen) {
+  measured_run out;
+  plugin_files files(answers.plugins());
+  campaign_records records(e);
+  records.add(campaign_record(json::object())); // a campaign looks there for its data
+  std::string why;
+  campaign_hooks hooks;
+  hooks.progress = [&](const progress& p) { screen.show(p); };
+  hooks.take_traces = [&](std::vector<json>& ranks) {
+    for (json& rank : ranks)
+      if (const auto trace = rank.find("trace"); trace != rank.end()) {
+        out.traces.push_back(rank_trace_from(*trace));
+        rank.erase(trace);
+      }
+  };
+  hooks.record = [&](const json& record) {
+    if (record.at("kind") == "run")
+      for (const json& rank : record.at("ranks")) out.ranks.push_back(record_from_json(rank));
+    if (record.at("kind") == "failure") why = record.at("error");
+  };
+  campaign one(answers, e, files, records, std::move(hooks));
+  if (!one.run()) throw failure(exit_code::interrupted, "interrupted");
+  if (!why.empty()) throw failure(static_cast<exit_code>(one.worst_exit_code()), why);
+  return out;
+}
+
+experiment only(const experiment& e, case_config c, std::int64_t trace) {
+  experiment one = e;
+  c.measure.repeats = 1;
+  c.measure.precision = 0;
+  c.measure.baseline = false;
+  c.measure.trace = trace;
+  c.swept.clear();
+  one.cases = {std::move(c)};
+  return one;
+}
+
+// Returns the mean of a part of the steps of all workers, in ns.
+template <class Part> double mean_of(const measured_run& r, Part part) {
+  double sum = 0, count = 0;
+  for (const rank_record& rank : r.ranks)
+    for (const step_time& s : rank.steps) {
+      sum += static_cast<double>(part(s));
+      ++count;
+    }
+  return count > 0 ? sum / count : 0;
+}
+
+double computing(const step_time& s) {
+  return static_cast<double>(s.forward + s.backward);
+}
+
+// Returns the ns for each byte of a sum of fp32 elements that do not fit into the caches.
+double measure_add() {
+  std::vector<float> y(4 << 20, 1), x(y.size(), 2);
+  std::vector<double> ns;
+  for (int i = 0; i < 7; ++i) {
+    const std::int64_t begin = rg::steady_ns();
+    arithmetic::add(y, x);
+    ns.push_back(static_cast<double>(rg::steady_ns() - begin) / static_cast<double>(y.size() * sizeof(float)));
+  }
+  return *median(ns);
+}
+
+void add_computing(machine_file& m, const measured_run& alone, const case_config& c, const plugin_facts& facts,
+                   const std::vector<simulated_tensor>& tensors) {
+  std::vector<std::string> names;
+  double bytes = 0;
+  for (const simulated_tensor& t : tensors) {
+    names.push_back(t.name);
+    bytes +=
+        static_cast<double>(std::accumulate(t.shape.begin(), t.shape.end(), std::int64_t{1}, std::multiplies<>())) *
+        sizeof(float);
+  }
+  if (alone.traces.empty()) throw failure(exit_code::run, "the baseline wrote no trace");
+  traced_times traced = times_in_trace(alone.traces.front(), names);
+  m.batch = static_cast<double>(facts.model.batch_per_worker);
+  // The tensors' medians are scaled to the means of all timed steps: a rate is a mean.
+  const double forward = mean_of(alone, [](const step_time& s) { return s.forward; });
+  const double backward = mean_of(alone, [](const step_time& s) { return s.backward; }) - traced.after;
+  double forwards = 0, backwards = 0;
+  for (const tensor_times& t : traced.tensors) forwards += t.forward, backwards += t.backward;
+  for (tensor_times& t : traced.tensors) {
+    if (forwards > 0) t.forward *= forward / forwards;
+    if (backwards > 0) t.backward *= std::max(0.0, backward) / backwards;
+  }
+  m.tensors = std::move(traced.tensors);
+  m.input_ns = mean_of(alone, [](const step_time& s) { return s.input; });
+  m.other_ns = traced.after + mean_of(alone, [](const step_time& s) {
+                 return s.end - s.begin - s.input - s.forward - s.backward - s.update;
+               });
+  std::vector<double> steps;
+  for (const step_time& s : alone.ranks.front().steps) steps.push_back(computing(s));
+  m.variation = variation(steps).value_or(0);
+  const double update = mean_of(alone, [](const step_time& s) { return s.update; });
+  constexpr double bytes_of_update = 5; // the engine counts so many for each byte of a gradient
+  if (bytes > 0) m.work_of["apply"] = update / (bytes_of_update * bytes);
+  (void)c;
+}
+
+// Measures how much slower two or more workers compute side by side, up to the cores of this machine.
+void add_contention(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& c,
+                    double alone, run_screen& screen) {
+  m.contention = {{1, 1}};
+  for (std::int64_t workers = 2; workers <= static_cast<std::int64_t>(m.cores); workers *= 2) {
+    case_config control = contention_of(c);
+    control.cluster.workers = workers;
+    if (c.train.scaling == "strong") control.train.batch *= workers; // a worker's batch stays the same
+    const measured_run together = run_once(answers, only(e, control, 0), screen);
+    m.contention.emplace_back(static_cast<double>(workers), std::max(1.0, mean_of(together, computing) / alone));
+  }
+}
+
+message_costs measure_messages(const std::string& transport, const calibrate_options& o) {
+  comm_options c;
+  c.transports = {transport};
+  c.ops = {"send"};
+  c.ranks = {2};
+  c.most = "4MiB"; // strategies exchange buckets, of 4 MiB by default; larger messages leave the caches
+  c.plugin_path = o.plugin_path;
+  c.seconds = 0.1;
+  // The best of three medians of each size: what else runs here makes the others slower.
+  std::map<double, message_sample> by_size;
+  for (int round = 0; round < 3; ++round)
+    for (const json& r : measure_comm(c)) {
+      const message_sample s{r.at("bytes"), 1e9 * r.at("seconds").at("median").get<double>(),
+                             1e9 * r.at("cpu_seconds").get<double>()};
+      message_sample& best = by_size.try_emplace(s.bytes, s).first->second;
+      best.ns = std::min(best.ns, s.ns);
+      best.cpu_ns = std::min(best.cpu_ns, s.cpu_ns);
+    }
+  std::vector<message_sample> samples;
+  for (const auto& [bytes, sample] : by_size) samples.push_back(sample);
+  return fit_messages(samples);
+}
+
+} // namespace
+
+int calibrate_verb(const calibrate_options& o) {
+  run_screen screen(o.progress);
+  const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
+  const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
+  generate_data(e, [&](const std::string& text) { screen.say(text); });
+  plugin_facts_cache answers(plugins);
+  const case_config& first = e.cases.front();
+  const case_config alone = baseline_of(first);
+  if (e.cases.size() > 1)
+    screen.say(fmt::format("of {} cases, the first one is measured: its model, batch and optimizer", e.cases.size()));
+  machine_file m;
+  const json host = describe_machine();
+  m.name = host.at("name").is_string() ? host.at("name") : json("this machine");
+  m.cpu = host.at("cpu").is_string() ? host.at("cpu") : json("");
+  m.date = fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::time(nullptr)));
+  m.cores = static_cast<double>(assign_cpus(this_hosts_cpus(), 1, 1, false).available);
+  m.model = first.model.id;
+  m.fingerprint = fingerprint(alone, {}, "", "", "").at("model");
+
+  const plugin_facts& facts = answers.of(alone);
+  const std::vector<simulated_tensor> tensors = tensors_of(plugins, alone);
+  const measured_run baseline = run_once(answers, only(e, alone, traced_steps), screen);
+  add_computing(m, baseline, alone, facts, tensors);
+  if (m.variation > 0.2)
+    screen.say(
+        fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
+  add_contention(m, answers, e, alone, mean_of(baseline, computing), screen);
+  screen.clear();
+  const double sum = measure_add();
+  m.work_ns_per_byte = sum / 3; // a sum reads two bytes and writes one for each byte
+  for (const std::string& transport : o.transports) {
+    message_costs c = measure_messages(transport, o);
+    require_good_fit("messages over " + transport, c.residual.value_or(0));
+    c.add_ns_per_byte = sum;
+    m.transports[transport] = c;
+  }
+  const std::string text = machine_text(m);
+  try {
+    write_atomically(o.out.string(), text);
+  } catch (const failure& f) {
+    throw failure(exit_code::usage, fmt::format("-o {}: {}", o.out.string(), f.what()));
+  }
+  double forward = 0, backward = 0;
+  for (const tensor_times& t : m.tensors) forward += t.forward, backward += t.backward;
+  std::string out = fmt::format("{}: {}, batch {:g}\nforward {:.3f} ms, backward {:.3f} ms, variation {:.1f} %, other "
+                                "{:.3f} ms\n",
+                                o.out.string(), m.model, m.batch, forward * 1e-6, backward * 1e-6, 100 * m.variation,
+                                m.other_ns * 1e-6);
+  for (const auto& [workers, slowdown] : m.contention)
+    if (workers > 1)
+      out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long\n", workers, slowdown);
+  for (const auto& [id, c] : m.transports)
+    out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
+                       c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
+                       100 * c.residual.value_or(0));
+  print_output(out);
+  return 0;
+}
+
+} // namespace regatta

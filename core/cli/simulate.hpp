@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/load.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+struct simulate_options {
+  std::filesystem::path file, machine, network; // network: empty: that of the machine file
+  overrides changes;
+  std::vector<std::string> plugin_path;
+  std::string out, format = "console", progress = "auto"; // as in run_options
+  std::string command;                                    // as typed
+};
+
+// Runs `regatta simulate`: the cases of an experiment under virtual time, as run_verb() runs them, and prints the
+// results, which are marked as simulated. Returns the exit code, as run_verb() does. Throws failure for errors found
+// before the first simulation. [main]
+int simulate_verb(const simulate_options& options);
+
+} // namespace regatta

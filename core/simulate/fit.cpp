@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/fit.hpp"
+
+#include "base/failure.hpp"
+#include "measure/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+constexpr double worst_residual = 0.2;
+
+using point = std::pair<double, double>;
+
+// Relative errors weigh each point by 1 / y.
+line_fit least_squares(const std::vector<point>& points, bool with_constant, bool with_slope) {
+  double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
+  for (const auto& [x, y] : points) {
+    const double weight = 1 / (y * y);
+    w += weight;
+    wx += weight * x;
+    wxx += weight * x * x;
+    wy += weight * y;
+    wxy += weight * x * y;
+  }
+  line_fit f;
+  if (with_constant && with_slope) {
+    const double determinant = w * wxx - wx * wx;
+    f.constant = (wxx * wy - wx * wxy) / determinant;
+    f.slope = (w * wxy - wx * wy) / determinant;
+  } else if (with_constant) {
+    f.constant = wy / w;
+  } else {
+    f.slope = wxy / wxx;
+  }
+  return f;
+}
+
+struct step_events {
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t forward = 0, backward = 0, after = 0;       // begin of the passes, end of the backward pass; 0: unknown
+  std::vector<std::pair<std::uint64_t, std::size_t>> needs; // time and tensor
+  std::vector<std::uint64_t> ready;                         // by tensor; 0: unknown
+};
+
+std::vector<step_events> steps_of(const rank_trace& trace, std::size_t tensors) {
+  std::vector<step_events> steps;
+  for (const trace_event& e : trace.events)
+    if (e.kind == event_kind::span && trace.text(e.name) == "step")
+      steps.push_back({e.begin, e.end, 0, 0, 0, {}, std::vector<std::uint64_t>(tensors)});
+  std::ranges::sort(steps, {}, &step_events::begin);
+  return steps;
+}
+
+step_events* step_at(std::vector<step_events>& steps, std::uint64_t time) {
+  const auto next = std::ranges::upper_bound(steps, time, {}, &step_events::begin);
+  if (next == steps.begin() || time > std::prev(next)->end) return nullptr;
+  return &*std::prev(next);
+}
+
+void add_event(std::vector<step_events>& steps, const rank_trace& trace, const trace_event& e,
+               const std::map<std::string, std::size_t>& known) {
+  step_events* const step = step_at(steps, e.begin);
+  const std::string& name = trace.text(e.name);
+  if (!step || e.origin != event_origin::compute) return;
+  if (name == "forward pass") {
+    step->forward = e.begin;
+  } else if (name == "backward pass") {
+    step->backward = e.begin;
+    step->after = e.end;
+  } else if (e.kind == event_kind::instant) {
+    const std::size_t blank = name.find(' ');
+    if (blank == std::string::npos) return;
+    const auto tensor = known.find(name.substr(blank + 1));
+    if (tensor == known.end()) return;
+    if (name.starts_with("need ")) step->needs.emplace_back(e.begin, tensor->second);
+    if (name.starts_with("ready ")) step->ready[tensor->second] = e.begin;
+  }
+}
+
+} // namespace
+
+line_fit fit_line(const std::vector<point>& points) {
+  line_fit f = least_squares(points, true, true);
+  if (f.constant < 0) f = least_squares(points, false, true);
+  if (f.slope < 0) f = least_squares(points, true, false);
+  std::vector<double> errors;
+  for (const auto& [x, y] : points) errors.push_back(std::abs(f.constant + f.slope * x - y) / y);
+  f.residual = median(errors).value_or(0);
+  return f;
+}
+
+message_costs fit_messages(const std::vector<message_sample>& samples) {
+  std::vector<point> times, work;
+  for (const message_sample& s : samples) {
+    times.emplace_back(s.bytes, s.ns);
+    work.emplace_back(s.bytes, std::max(s.cpu_ns, 1.0));
+  }
+  const line_fit time = fit_line(times), cpu = fit_line(work);
+  message_costs c;
+  // CPU time beside the transfer (another thread's, the kernel's on another core) cannot be on its path.
+  c.overhead_ns = std::min(cpu.constant, time.constant) / 2;
+  c.overhead_ns_per_byte = std::min(cpu.slope, 0.99 * time.slope) / 2;
+  c.latency_ns = time.constant - 2 * c.overhead_ns;
+  c.bytes_per_ns = 1 / std::max(time.slope - 2 * c.overhead_ns_per_byte, 1e-3);
+  c.residual = time.residual;
+  return c;
+}
+
+traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> known;
+  for (const std::string& name : names) known.emplace(name, known.size());
+  std::vector<step_events> steps = steps_of(trace, names.size());
+  for (const trace_event& e : trace.events) add_event(steps, trace, e, known);
+  std::vector<std::vector<double>> forward(names.size()), backward(names.size());
+  std::vector<double> after;
+  for (step_events& s : steps) {
+    if (!s.forward || !s.backward || s.ready.empty() || !s.ready.back()) continue;
+    // A model may report the last of several tensors only: those before it are ready by then.
+    for (std::size_t t = s.ready.size() - 1; t-- > 0;)
+      if (!s.ready[t]) s.ready[t] = s.ready[t + 1];
+    std::ranges::sort(s.needs);
+    std::vector<double> of_step(names.size());
+    // The time before the first need is that of reading the first tensor.
+    for (std::size_t i = 0; i < s.needs.size(); ++i) {
+      const std::uint64_t from = i == 0 ? s.forward : s.needs[i].first;
+      const std::uint64_t to = i + 1 < s.needs.size() ? s.needs[i + 1].first : s.backward;
+      of_step[s.needs[i].second] += static_cast<double>(to - std::min(from, to));
+    }
+    if (s.needs.empty() && !names.empty()) of_step.back() = static_cast<double>(s.backward - s.forward);
+    std::uint64_t last = s.backward;
+    for (std::size_t t = 0; t < names.size(); ++t) {
+      forward[t].push_back(of_step[t]);
+      backward[t].push_back(static_cast<double>(s.ready[t] - std::min(last, s.ready[t])));
+      last = std::max(last, s.ready[t]);
+    }
+    after.push_back(static_cast<double>(s.after - std::min(last, s.after)));
+  }
+  if (after.empty())
+    throw failure(exit_code::run, fmt::format("the trace of the baseline holds no step with the passes and all {} "
+                                              "gradients: the model must report its backward pass",
+                                              names.size()));
+  traced_times out;
+  out.steps = after.size();
+  out.after = median(after).value_or(0);
+  for (std::size_t t = 0; t < names.size(); ++t)
+    out.tensors.push_back({names[t], median(forward[t]).value_or(0), median(backward[t]).value_or(0)});
+  return out;
+}
+
+void require_good_fit(const std::string& what, double residual) {
+  if (residual > worst_residual)
+    throw failure(exit_code::run, fmt::format("{}: expected a fit within {:.0f} %, got a residual of {:.0f} %: repeat "
+                                              "it on an idle machine",
+                                              what, 100 * worst_residual, 100 * residual));
+}
+
+} // namespace regatta

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fits of a calibration. Pure functions of measured samples.
+#pragma once
+
+#include "simulate/machine_file.hpp"
+#include "timeline/rank_trace.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace regatta {
+
+// y = constant + slope * x, with neither below 0. `residual` is the median of |y - measured| / measured.
+struct line_fit {
+  double constant = 0, slope = 0, residual = 0;
+};
+// [any] Returns the line with the smallest sum of squares of relative errors. Requires at least two points, with
+// different x, and y above 0.
+line_fit fit_line(const std::vector<std::pair<double, double>>& points);
+
+// A message of `bytes` between two ranks that wait for each other.
+struct message_sample {
+  double bytes = 0, ns = 0, cpu_ns = 0; // time from its send to its end at the receiver; CPU time of both together
+};
+// [any] Returns what a message costs: o and O are half of the CPU time each, L + 2o and G + 2O the time of a message.
+// The gap is 0: ping-pong does not show it. `residual` is that of the time.
+message_costs fit_messages(const std::vector<message_sample>& samples);
+
+// The times of a step's parts in a trace of one worker, in ns.
+struct traced_times {
+  std::vector<tensor_times> tensors; // medians over the steps, in the order in which gradients become ready
+  double after = 0;                  // from the last gradient to the end of the pass
+  std::size_t steps = 0;
+};
+// [any] Returns the times between the model's hooks. `names` are those of the dense tensors, in the order in which
+// gradients become ready. Throws failure (run) if the trace holds no whole step with all of these hooks.
+traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names);
+
+// [any] Throws failure (run) with the figure if the residual of a fit is above 20 %.
+void require_good_fit(const std::string& what, double residual);
+
+} // namespace regatta

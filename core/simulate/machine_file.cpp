@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/machine_file.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "config/diagnostics.hpp"
+#include "config/toml_document.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+#include <regatta/abi.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+using curve = std::vector<std::pair<double, double>>;
+
+double between(const curve& points, double x) {
+  const auto right = std::ranges::find_if(points, [&](const auto& p) { return p.first >= x; });
+  if (right == points.begin()) return right->second;
+  if (right == points.end()) return points.back().second;
+  const auto left = std::prev(right);
+  return left->second + (right->second - left->second) * (x - left->first) / (right->first - left->first);
+}
+
+// Reads the tables of one file. Each key that is read is taken out of the list of those that nobody knows.
+class reader {
+public:
+  reader(const std::string& file, const std::string& text) : wrong_(file), file_(file) {
+    try {
+      root_ = parse_toml(text);
+    } catch (const toml_error& e) {
+      throw failure(exit_code::usage, fmt::format("{}:{}:{}: error: {}", file, e.at().line, e.at().column, e.what()));
+    }
+  }
+
+  const toml_node& root() const { return root_; }
+  bool good() const { return wrong_.none(); }
+  void end() const {
+    if (!wrong_.none()) wrong_.raise({});
+  }
+  void refuse(const toml_node& at, const std::string& path, const std::string& text) {
+    wrong_.add({"", at.at}, path, text);
+  }
+
+  // Reports the keys of a table that are not in `known`.
+  void only(const toml_node& table, const std::string& path, const std::vector<std::string>& known) {
+    for (const toml_member& m : table.members)
+      if (std::ranges::find(known, m.name) == known.end())
+        wrong_.add({"", m.node.key}, path.empty() ? m.name : path + "." + m.name,
+                   fmt::format("unknown key; expected {}{}", join(known), did_you_mean(m.name, known)));
+  }
+  const toml_node* table(const toml_node& of, const std::string& path, const char* name) {
+    const toml_node* const found = of.find(name);
+    if (!found) return nullptr;
+    if (found->is == toml_node::kind::table) return found;
+    refuse(*found, path + name, "expected a table, got " + quoted(*found));
+    return nullptr;
+  }
+  void take(const toml_node& of, const std::string& path, const char* name, std::string& to) {
+    const toml_node* const found = of.find(name);
+    if (!found) return;
+    if (found->scalar.is_string())
+      to = found->scalar.get<std::string>();
+    else
+      refuse(*found, path + name, "expected a text, got " + quoted(*found));
+  }
+  // A number of at least `least`; `unit` reads texts with a unit, null: there are none.
+  void take(const toml_node& of, const std::string& path, const char* name, double& to, double least,
+            const char* expected, const std::function<std::optional<double>(const std::string&)>& unit = {}) {
+    const toml_node* const found = of.find(name);
+    if (!found) return;
+    if (const auto number = number_of(*found, unit); number && std::isfinite(*number) && *number >= least)
+      to = *number;
+    else
+      refuse(*found, path + name, fmt::format("expected {}, got {}", expected, quoted(*found)));
+  }
+  void take_ns(const toml_node& of, const std::string& path, const char* name, double& to) {
+    take(of, path, name, to, 0, "a time such as \"20us\", or a number of ns", [](const std::string& text) {
+      const auto ns = parse_nanoseconds(text);
+      return ns ? std::optional(static_cast<double>(*ns)) : std::nullopt;
+    });
+  }
+  // A rate as bytes per ns.
+  void take_rate(const toml_node& of, const std::string& path, const char* name, double& to) {
+    take(of, path, name, to, 1e-9, "a rate such as \"10Gbit/s\"", [](const std::string& text) {
+      const auto bits = parse_bits_per_second(text);
+      return bits ? std::optional(*bits / 8e9) : std::nullopt;
+    });
+  }
+  // Two lists of equal length, of positive numbers, the first ascending; a single number counts as a list.
+  curve take_curve(const toml_node& of, const std::string& path, const char* first, const char* second) {
+    const std::vector<double> x = numbers(of, path, first), y = numbers(of, path, second);
+    curve all;
+    if (x.size() != y.size()) {
+      const toml_node* const at = of.find(second) ? of.find(second) : of.find(first);
+      refuse(*at, path + second,
+             fmt::format("expected as many numbers as {}{} has, {}, got {}", path, first, x.size(), y.size()));
+      return all;
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i > 0 && x[i] <= x[i - 1]) refuse(*of.find(first), path + first, "expected ascending numbers");
+      all.emplace_back(x[i], y[i]);
+    }
+    return all;
+  }
+
+private:
+  static std::optional<double> number_of(const toml_node& n,
+                                         const std::function<std::optional<double>(const std::string&)>& unit) {
+    if (n.scalar.is_number()) return n.scalar.get<double>();
+    if (unit && n.scalar.is_string()) return unit(n.scalar.get<std::string>());
+    return {};
+  }
+  std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name) {
+    std::vector<double> all;
+    const toml_node* const found = of.find(name);
+    if (!found) return all;
+    const std::vector<toml_node> one = {*found};
+    for (const toml_node& n : found->is == toml_node::kind::array ? found->items : one)
+      if (n.scalar.is_number() && n.scalar.get<double>() > 0)
+        all.push_back(n.scalar.get<double>());
+      else
+        refuse(n, path + name, "expected numbers above 0, got " + quoted(n));
+    return all;
+  }
+
+  diagnostics wrong_;
+  std::string file_;
+  toml_node root_;
+};
+
+void read_compute(reader& r, const toml_node& t, machine_file& m) {
+  const std::string path = "compute.";
+  r.only(t, "compute",
+         {"batch", "samples_per_second", "operations_per_second", "forward_share", "share", "input", "other",
+          "variation", "tensor"});
+  if (const toml_node* const list = t.find("tensor")) {
+    r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
+    if (!(m.batch > 0)) r.refuse(*list, "compute.batch", "expected the samples of the step that these times are of");
+    for (const toml_node& one : list->items) {
+      if (one.is != toml_node::kind::table) {
+        r.refuse(one, "compute.tensor", "expected a table, got " + quoted(one));
+        continue;
+      }
+      tensor_times& times = m.tensors.emplace_back();
+      r.only(one, "compute.tensor", {"name", "forward", "backward"});
+      r.take(one, "compute.tensor.", "name", times.name);
+      r.take_ns(one, "compute.tensor.", "forward", times.forward);
+      r.take_ns(one, "compute.tensor.", "backward", times.backward);
+    }
+  } else {
+    r.take(t, path, "operations_per_second", m.operations, 1, "FLOP/s, from 1");
+    if (!t.find("operations_per_second")) m.rates = r.take_curve(t, path, "batch", "samples_per_second");
+  }
+  r.take(t, path, "forward_share", m.forward_share, 0, "a number from 0 to 1");
+  if (m.forward_share > 1) r.refuse(*t.find("forward_share"), "compute.forward_share", "expected a number from 0 to 1");
+  std::string share = "even";
+  r.take(t, path, "share", share);
+  m.by_bytes = share == "bytes";
+  if (share != "even" && share != "bytes")
+    r.refuse(*t.find("share"), "compute.share", "expected \"even\" or \"bytes\", got " + quoted(*t.find("share")));
+  r.take_ns(t, path, "input", m.input_ns);
+  r.take_ns(t, path, "other", m.other_ns);
+  r.take(t, path, "variation", m.variation, 0, "a number from 0");
+}
+
+void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
+  const std::string path = "transport." + id;
+  r.only(t, path, {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual"});
+  const std::string dotted = path + ".";
+  r.take_ns(t, dotted, "latency", c.latency_ns);
+  r.take_ns(t, dotted, "overhead", c.overhead_ns);
+  r.take(t, dotted, "overhead_per_byte", c.overhead_ns_per_byte, 0, "ns for each byte, from 0");
+  r.take_ns(t, dotted, "gap", c.gap_ns);
+  r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
+  r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");
+  double residual = -1;
+  r.take(t, dotted, "residual", residual, 0, "a number from 0");
+  if (residual >= 0) c.residual = residual;
+}
+
+void read_network(reader& r, const toml_node& t, machine_file::network& n) {
+  r.only(t, "network", {"bandwidth", "latency", "servers"});
+  r.take_rate(t, "network.", "bandwidth", n.bytes_per_ns);
+  r.take_ns(t, "network.", "latency", n.latency_ns);
+  std::string servers = "shared";
+  r.take(t, "network.", "servers", servers);
+  n.own_servers = servers == "own";
+  if (servers != "own" && servers != "shared")
+    r.refuse(*t.find("servers"), "network.servers",
+             "expected \"shared\" (with the workers' hosts) or \"own\", got " + quoted(*t.find("servers")));
+}
+
+// FNV-1a, as in fingerprints.
+std::string hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string rounded(double x) {
+  return fmt::format("{:.4g}", x);
+}
+std::string ns_text(double ns) {
+  return "\"" + exact_nanoseconds(std::llround(ns)) + "\"";
+}
+std::string list_of(const curve& points, double std::pair<double, double>::*member) {
+  std::vector<std::string> texts;
+  for (const auto& p : points) texts.push_back(rounded(p.*member));
+  return "[" + join(texts) + "]";
+}
+std::string text_of(const std::string& text) {
+  return toml_literal(json(text));
+}
+
+} // namespace
+
+const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations() {
+  static const std::vector<std::pair<std::string, std::uint32_t>> all = {
+      {"apply", RG_OP_APPLY}, {"copy", RG_OP_COPY}, {"axpy", RG_OP_AXPY}};
+  return all;
+}
+
+machine_file parse_machine(const std::string& name, const std::string& text, const std::string& network_name,
+                           const std::string& network_text) {
+  machine_file m;
+  reader r(name, text);
+  const toml_node& root = r.root();
+  r.only(root, "", {"schema", "machine", "model", "compute", "contention", "work", "transport", "network"});
+  if (const toml_node* const schema = root.find("schema"); schema && schema->scalar != "regatta.machine/1")
+    r.refuse(*schema, "schema", "expected \"regatta.machine/1\", got " + quoted(*schema));
+  if (const toml_node* const t = r.table(root, "", "machine")) {
+    r.only(*t, "machine", {"name", "date", "cpu", "cores"});
+    r.take(*t, "machine.", "name", m.name);
+    r.take(*t, "machine.", "date", m.date);
+    r.take(*t, "machine.", "cpu", m.cpu);
+    r.take(*t, "machine.", "cores", m.cores, 0, "a number of cores from 0");
+  }
+  if (const toml_node* const t = r.table(root, "", "model")) {
+    r.only(*t, "model", {"plugin", "fingerprint"});
+    r.take(*t, "model.", "plugin", m.model);
+    r.take(*t, "model.", "fingerprint", m.fingerprint);
+  }
+  if (const toml_node* const t = r.table(root, "", "compute")) read_compute(r, *t, m);
+  if (r.good() && m.tensors.empty() && m.rates.empty() && !(m.operations > 0))
+    r.refuse(root, "compute",
+             "expected samples_per_second with batch, operations_per_second, or times of tensors, got none of them");
+  if (const toml_node* const t = r.table(root, "", "contention")) {
+    r.only(*t, "contention", {"workers", "slowdown"});
+    m.contention = r.take_curve(*t, "contention.", "workers", "slowdown");
+  }
+  if (const toml_node* const t = r.table(root, "", "work")) {
+    std::vector<std::string> known = {"default"};
+    r.take(*t, "work.", "default", m.work_ns_per_byte, 0, "ns for each byte, from 0");
+    for (const auto& [operation, kind] : timed_operations()) {
+      known.push_back(operation);
+      double each = -1;
+      r.take(*t, "work.", operation.c_str(), each, 0, "ns for each byte, from 0");
+      if (each >= 0) m.work_of[operation] = each;
+    }
+    r.only(*t, "work", known);
+  }
+  if (const toml_node* const t = r.table(root, "", "transport"))
+    for (const toml_member& one : t->members)
+      if (r.table(*t, "transport.", one.name.c_str())) read_transport(r, one.node, one.name, m.transports[one.name]);
+  if (const toml_node* const t = r.table(root, "", "network")) read_network(r, *t, m.between);
+  r.end();
+  if (!network_name.empty()) {
+    reader n(network_name, network_text);
+    n.only(n.root(), "", {"network"});
+    m.between = {};
+    if (const toml_node* const t = n.table(n.root(), "", "network")) read_network(n, *t, m.between);
+    n.end();
+  }
+  m.text_hash = hash_of(text + network_text);
+  return m;
+}
+
+machine_file read_machine(const std::filesystem::path& file, const std::filesystem::path& network) {
+  const auto text_of_file = [](const std::filesystem::path& path) {
+    try {
+      return read_text(path);
+    } catch (const toml_error& e) {
+      throw failure(exit_code::usage, fmt::format("{}: error: {}", path.string(), e.what()));
+    }
+  };
+  return parse_machine(file.string(), text_of_file(file), network.string(),
+                       network.empty() ? "" : text_of_file(network));
+}
+
+std::string machine_text(const machine_file& m) {
+  std::string out = "schema = \"regatta.machine/1\"\n\n[machine]\n";
+  const auto line = [&](const char* key, const std::string& value) { out += fmt::format("{} = {}\n", key, value); };
+  line("name", text_of(m.name));
+  line("date", text_of(m.date));
+  line("cpu", text_of(m.cpu));
+  line("cores", rounded(m.cores));
+  if (!m.model.empty()) {
+    out += "\n[model]\n";
+    line("plugin", text_of(m.model));
+    if (!m.fingerprint.empty()) line("fingerprint", text_of(m.fingerprint));
+  }
+  out += "\n[compute]\n";
+  if (m.tensors.empty()) {
+    line("batch", list_of(m.rates, &std::pair<double, double>::first));
+    line("samples_per_second", list_of(m.rates, &std::pair<double, double>::second));
+    line("forward_share", rounded(m.forward_share));
+    line("share", m.by_bytes ? "\"bytes\"" : "\"even\"");
+  } else {
+    line("batch", rounded(m.batch));
+  }
+  line("input", ns_text(m.input_ns));
+  line("other", ns_text(m.other_ns));
+  line("variation", rounded(m.variation));
+  for (const tensor_times& t : m.tensors)
+    out += fmt::format("[[compute.tensor]]\nname = {}\nforward = {}\nbackward = {}\n", text_of(t.name),
+                       ns_text(t.forward), ns_text(t.backward));
+  if (!m.contention.empty()) {
+    out += "\n[contention]\n";
+    line("workers", list_of(m.contention, &std::pair<double, double>::first));
+    line("slowdown", list_of(m.contention, &std::pair<double, double>::second));
+  }
+  out += "\n[work] # ns for each byte that an operation reads or writes\n";
+  line("default", rounded(m.work_ns_per_byte));
+  for (const auto& [name, each] : m.work_of) line(name.c_str(), rounded(each));
+  for (const auto& [id, c] : m.transports) {
+    out += fmt::format("\n[transport.{}]\n", id);
+    line("latency", ns_text(c.latency_ns));
+    line("overhead", ns_text(c.overhead_ns));
+    line("overhead_per_byte", rounded(c.overhead_ns_per_byte));
+    line("gap", ns_text(c.gap_ns));
+    line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
+    line("add_per_byte", rounded(c.add_ns_per_byte));
+    if (c.residual) line("residual", rounded(*c.residual));
+  }
+  out += "\n[network] # between hosts: not measured, an assumption to change\n";
+  line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");
+  line("latency", ns_text(m.between.latency_ns));
+  line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
+  return out;
+}
+
+double step_ns_of(const machine_file& m, double batch) {
+  curve seconds;
+  for (const auto& [of, rate] : m.rates) seconds.emplace_back(of, 1e9 * of / rate);
+  if (batch < seconds.front().first) return seconds.front().second * batch / seconds.front().first;
+  if (batch > seconds.back().first) return seconds.back().second * batch / seconds.back().first;
+  return between(seconds, batch);
+}
+
+double contention_of(const machine_file& m, double workers) {
+  const double sharing = m.cores > 0 ? std::max(1.0, workers / m.cores) : 1;
+  if (m.contention.empty()) return sharing;
+  const auto& [most, slowdown] = m.contention.back();
+  if (workers <= most) return workers < m.contention.front().first ? 1 : between(m.contention, workers);
+  const double shared_then = m.cores > 0 ? std::max(1.0, most / m.cores) : 1;
+  return slowdown * sharing / shared_then;
+}
+
+} // namespace regatta

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A machine file: how long one model computes on one machine, and what a message costs there. `regatta calibrate`
+// writes it, or somebody by hand; `regatta simulate` reads it. docs/simulation.md has its keys.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace regatta {
+
+// Of one worker alone, for a batch of `batch` samples. Times are in ns.
+struct tensor_times {
+  std::string name;
+  double forward = 0, backward = 0; // as in compute_times (simulation/simulation.hpp)
+};
+
+// What a message costs between two ranks, in the names of LogGOPS.
+struct message_costs {
+  double latency_ns = 0;                            // L
+  double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O
+  double gap_ns = 0;                                // g
+  double bytes_per_ns = 10;                         // 1 / G
+  double add_ns_per_byte = 0;                       // of a receive that adds, on top of O
+  std::optional<double> residual;                   // of the fit, relative; std::nullopt: written by hand
+  bool operator==(const message_costs&) const = default;
+};
+
+struct machine_file {
+  std::string name, date, cpu; // for people
+  std::string model;           // the id of the model that `tensors` belongs to; empty: any
+  std::string fingerprint;     // fingerprint.model of that model and its parameters; empty: unknown, not compared
+  double cores = 0;            // that compute at once without sharing; 0: unknown, each rank has its own
+
+  // The computing: `rates`, samples/s of one worker's whole step by batch, ascending; or `operations`, the FLOP/s at
+  // which it computes a step; or `tensors` at `batch`.
+  std::vector<std::pair<double, double>> rates;
+  double operations = 0;
+  double forward_share = 1.0 / 3; // without `tensors`: the part of the computing that is the forward pass
+  bool by_bytes = false;          // without `tensors`: their times are as their sizes; else equal
+  double batch = 0;               // samples of the step that `tensors` are of
+  std::vector<tensor_times> tensors;
+  double input_ns = 0;  // before the forward pass
+  double other_ns = 0;  // between steps: what the engine does beside the phases
+  double variation = 0; // standard deviation of a step's computing, relative to its mean
+  // How many times longer computing takes beside the other workers of a host: by number of workers, ascending.
+  std::vector<std::pair<double, double>> contention;
+
+  double work_ns_per_byte = 0.1;                   // of a strategy's operations, for each byte read or written
+  std::map<std::string, double> work_of;           // the same of named operations: "apply", "axpy"
+  std::map<std::string, message_costs> transports; // by id, inside a host; "default" for all others
+
+  struct network {
+    double bytes_per_ns = 1.25, latency_ns = 20'000; // of each host's link, in each direction
+    bool own_servers = false;                        // servers have hosts of their own
+    bool operator==(const network&) const = default;
+  } between;             // hosts
+  std::string text_hash; // of the file's text, and of the network's: identifies what was simulated
+};
+
+// The names of operations that `work` may have, with their RG_OP_*.
+const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations();
+
+// [any] Reads a machine file, and, unless `network` is empty, a file whose [network] takes the place of the machine's.
+// Throws failure (usage) with all errors of a file, "FILE:LINE:COL: error: KEY: expected X, got Y".
+machine_file read_machine(const std::filesystem::path& file, const std::filesystem::path& network = {});
+// The same for texts; the names are those in messages.
+machine_file parse_machine(const std::string& name, const std::string& text, const std::string& network_name = "",
+                           const std::string& network_text = "");
+
+// [any] Returns the text of a machine file that parse_machine() reads back; times are rounded to ns, rates to 4 digits.
+std::string machine_text(const machine_file& m);
+
+// [any] Returns the ns of a worker's whole step, with `batch` samples, by rates: interpolated between two batches,
+// proportional to the batch outside of them. Requires rates.
+double step_ns_of(const machine_file& m, double batch);
+
+// [any] Returns how many times longer computing takes if `workers` workers share a host: interpolated; beyond the last
+// number that was measured, in proportion to the workers where they are more than the cores. 1 if nothing is known.
+double contention_of(const machine_file& m, double workers);
+
+} // namespace regatta

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/simulated_run.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "measure/rank_record.hpp"
+#include "rank/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <regatta/ext/step_collectives.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr double bytes_of_update = 5; // for each byte of a gradient: strategy_host reports so many of an update
+
+std::int64_t elements_of(const simulated_tensor& t) {
+  return std::accumulate(t.shape.begin(), t.shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+double work_ns(const machine_file& m, const std::string& operation) {
+  const auto found = m.work_of.find(operation);
+  return found == m.work_of.end() ? m.work_ns_per_byte : found->second;
+}
+
+double update_ns(const machine_file& m, const std::vector<simulated_tensor>& tensors) {
+  double bytes = 0;
+  for (const simulated_tensor& t : tensors) bytes += static_cast<double>(elements_of(t)) * sizeof(float);
+  return bytes * bytes_of_update * work_ns(m, "apply");
+}
+
+std::uint64_t whole(double ns) {
+  return static_cast<std::uint64_t>(std::max(0.0, std::round(ns)));
+}
+
+// Returns a number in (0, 1) that depends on the arguments alone (SplitMix64).
+double uniform(std::uint64_t seed, std::uint64_t worker, std::uint64_t step, std::uint64_t which) {
+  std::uint64_t x = seed;
+  for (const std::uint64_t part : {worker, step, which}) {
+    x += 0x9e3779b97f4a7c15 * (part + 1);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    x ^= x >> 31;
+  }
+  return (static_cast<double>(x >> 11) + 0.5) * 0x1p-53;
+}
+
+// Returns the factor of a worker's computing in a step: normal with mean 1 (Box and Muller), at least a tenth.
+double variation_of(double deviation, std::uint64_t seed, std::uint64_t worker, std::uint64_t step) {
+  if (!(deviation > 0)) return 1;
+  constexpr double two_pi = 6.283185307179586;
+  const double radius = std::sqrt(-2 * std::log(uniform(seed, worker, step, 0)));
+  return std::max(0.1, 1 + deviation * radius * std::cos(two_pi * uniform(seed, worker, step, 1)));
+}
+
+const message_costs& costs_of(const machine_file& m, const std::string& transport) {
+  static const message_costs none;
+  for (const std::string& id : {transport, std::string("default")})
+    if (const auto found = m.transports.find(id); found != m.transports.end()) return found->second;
+  return none;
+}
+
+std::uint32_t workers_on_host(const cluster_layout& layout, std::uint32_t worker) {
+  return static_cast<std::uint32_t>(
+      std::count(layout.host_of.begin(), layout.host_of.begin() + layout.workers, layout.host_of[worker]));
+}
+
+// The factors of a worker's computing: those of its host, and of a straggler.
+double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
+  const straggler_config& slow = r.config->cluster.straggler;
+  const double factor = slow.rank == worker ? std::max(slow.factor, 1.0) : 1;
+  return factor * contention_of(*r.machine, workers_on_host(r.run->job.layout, worker));
+}
+
+void set_links(const run_to_simulate& r, simulation_setup& s) {
+  const message_costs& costs = costs_of(*r.machine, r.config->transport.id);
+  const cluster_layout& layout = r.run->job.layout;
+  network_options& n = s.network;
+  n.order = link_order::shared;
+  n.overhead_ns = whole(costs.overhead_ns);
+  n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
+  n.add_ns_per_byte = costs.add_ns_per_byte;
+  n.gap_ns = whole(costs.gap_ns);
+  n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
+  const machine_file::network& between = r.machine->between;
+  const network_link link{between.bytes_per_ns, between.bytes_per_ns, whole(between.latency_ns + costs.latency_ns)};
+  s.link_of = layout.host_of;
+  std::uint32_t links = *std::ranges::max_element(layout.host_of) + 1;
+  if (between.own_servers && links > 1)
+    for (std::uint32_t k = 0; k < layout.servers; ++k)
+      if (layout.server_rank[k] >= layout.workers) s.link_of[layout.server_rank[k]] = links++;
+  n.links.assign(links, link);
+}
+
+// Returns the most that a worker updates after its backward pass: everything without communication; of its buckets the
+// last, which waits for the last gradients, where workers update; nothing where servers do.
+std::int64_t update_at_end(const run_to_simulate& r) {
+  if (!r.run->communicates) return std::numeric_limits<std::int64_t>::max();
+  if (r.run->job.layout.servers) return 0;
+  const double all = update_ns(*r.machine, *r.tensors);
+  const auto bucket = r.config->strategy.parameters.find("bucket");
+  if (bucket == r.config->strategy.parameters.end() || !bucket->second.is_number()) return std::llround(all);
+  const auto bytes = static_cast<double>(r.facts->model.weight_bytes);
+  return std::llround(all * std::min(1.0, bucket->second.get<double>() / std::max(bytes, 1.0)));
+}
+
+// Fills the times of a worker's steps that a real rank would have measured.
+void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::vector<simulated_step>& steps,
+               std::uint32_t worker, rank_record& record) {
+  const std::int64_t own_update = update_at_end(r);
+  const std::uint64_t warmup = r.run->job.warmup;
+  compute_times computing{0, std::vector<std::uint64_t>(s.tensors.size()),
+                          std::vector<std::uint64_t>(s.tensors.size())};
+  for (std::uint64_t n = 0; n < steps.size(); ++n) {
+    const simulated_step& x = steps[n];
+    if (n < warmup) {
+      record.warm_up_ns.push_back(static_cast<double>(x.end - x.begin));
+      continue;
+    }
+    s.compute(worker, n, computing);
+    const auto sum = [](const std::vector<std::uint64_t>& v) {
+      return static_cast<std::int64_t>(std::accumulate(v.begin(), v.end(), std::uint64_t{0}));
+    };
+    step_time t;
+    t.begin = static_cast<std::int64_t>(x.begin);
+    t.end = static_cast<std::int64_t>(x.end);
+    t.compute_end = static_cast<std::int64_t>(x.computed);
+    t.input = std::min<std::int64_t>(static_cast<std::int64_t>(whole(r.machine->input_ns)),
+                                     static_cast<std::int64_t>(computing.before));
+    t.forward = sum(computing.forward);
+    t.backward = sum(computing.backward);
+    t.stalled_at = static_cast<std::int64_t>(x.forward);
+    t.stalled = static_cast<std::int64_t>(x.backward - x.forward) - t.forward;
+    t.update = std::min(own_update, t.end - t.compute_end);
+    t.blocked = t.stalled + (t.end - t.compute_end) - t.update +
+                static_cast<std::int64_t>(x.forward - x.begin - computing.before);
+    record.steps.push_back(t);
+  }
+  record.region_begin = record.steps.front().begin;
+  record.region_end = record.steps.back().end;
+  record.samples = record.steps.size() * r.run->job.batch;
+}
+
+} // namespace
+
+std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_config& c) {
+  const json described = run_in_child([&](const stage_function& stage) {
+    const registry loading = plugins.loading();
+    stage("model " + c.model.id, "was described");
+    auto collectives = rg::make_versioned<rg_step_collectives>();
+    collectives.workers = 2;
+    collectives.reserve = [](void*, std::uint64_t) {};
+    collectives.all_reduce = [](void*, const char*, double*, std::uint64_t) { return rg_status{RG_E_PLUGIN}; };
+    const model_instance model(
+        loading, c.model, c.train, model_setup_of(c, 1, RG_PURPOSE_INIT, nullptr, false), plugin_host::log_function(),
+        [&](std::string_view id) -> const void* { return id == RG_EXT_STEP_COLLECTIVES ? &collectives : nullptr; });
+    json all = json::array();
+    for (const rg_tensor& t : model.tensors())
+      if (t.kind == RG_TENSOR_DENSE)
+        all.push_back({{"name", t.name},
+                       {"shape", std::vector<std::int64_t>(t.shape, t.shape + t.ndim)},
+                       {"compressible", t.compressible != 0}});
+    return all;
+  });
+  std::vector<simulated_tensor> tensors;
+  for (const json& t : described)
+    tensors.push_back({t.at("name"), t.at("shape").get<std::vector<std::int64_t>>(), t.at("compressible")});
+  return tensors;
+}
+
+compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
+                         const model_facts& facts) {
+  const std::size_t n = tensors.size();
+  const auto batch = static_cast<double>(facts.batch_per_worker);
+  compute_times out{whole(m.input_ns + m.other_ns), std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n)};
+  if (!m.model.empty() && m.model != c.model.id)
+    throw failure(exit_code::usage,
+                  fmt::format("model.plugin: expected {}, of which the machine file is, got {}", m.model, c.model.id));
+  if (!m.tensors.empty()) {
+    for (std::size_t t = 0; t < std::max(n, m.tensors.size()); ++t) {
+      const std::string expected = t < m.tensors.size() ? m.tensors[t].name : "none";
+      const std::string is = t < n ? tensors[t].name : "none";
+      if (expected != is)
+        throw failure(
+            exit_code::usage,
+            fmt::format("model.plugin: expected the model that the machine file is of, whose tensor {} is {}, "
+                        "got one with {}: calibrate this model",
+                        t + 1, expected, is));
+      out.forward[t] = whole(m.tensors[t].forward * batch / m.batch);
+      out.backward[t] = whole(m.tensors[t].backward * batch / m.batch);
+    }
+  } else {
+    double step = 0;
+    if (m.operations > 0) {
+      if (!(facts.flops_per_sample > 0))
+        throw failure(exit_code::usage, fmt::format("model.plugin: the operations of {} are unknown, and the machine "
+                                                    "file has only their rate: give it samples_per_second",
+                                                    c.model.id));
+      step = 1e9 * batch * facts.flops_per_sample / m.operations;
+    } else {
+      step = std::max(0.0, step_ns_of(m, batch) - m.input_ns - m.other_ns - update_ns(m, tensors));
+    }
+    double all = 0;
+    for (const simulated_tensor& t : tensors) all += m.by_bytes ? static_cast<double>(elements_of(t)) : 1;
+    for (std::size_t t = 0; t < n; ++t) {
+      const double share = (m.by_bytes ? static_cast<double>(elements_of(tensors[t])) : 1) / all;
+      out.forward[t] = whole(step * m.forward_share * share);
+      out.backward[t] = whole(step * (1 - m.forward_share) * share);
+    }
+  }
+  // Weights are needed in the first micro-batch, gradients are ready in the last: those between are one long pass.
+  if (const auto micros = static_cast<std::uint64_t>(c.train.accumulate); micros > 1 && n > 0) {
+    std::uint64_t before = 0, after = 0;
+    for (std::uint64_t& ns : out.forward) before += ns - ns / micros, ns /= micros;
+    for (std::uint64_t& ns : out.backward) after += ns - ns / micros, ns /= micros;
+    out.backward[0] += before + after;
+  }
+  return out;
+}
+
+simulation_setup setup_of(const run_to_simulate& r) {
+  const case_config& c = *r.config;
+  const machine_file& m = *r.machine;
+  const rank_job& job = r.run->job;
+  simulation_setup s;
+  s.strategy = c.strategy.id;
+  s.parameters = c.strategy.parameters;
+  s.workers = job.layout.workers;
+  s.servers = job.layout.servers;
+  s.colocate = job.layout.servers && c.cluster.colocate;
+  s.hosts = static_cast<std::uint32_t>(c.cluster.hosts);
+  s.steps = job.warmup + job.steps;
+  s.optimizer = job.optimizer();
+  s.ghosts = !(r.facts->plan.flags & RG_PLAN_BYTES);
+  s.tensors.clear();
+  for (const simulated_tensor& t : *r.tensors) {
+    s.tensors.push_back(elements_of(t));
+    s.shapes.push_back(t.shape);
+    s.compressible = s.compressible && t.compressible;
+  }
+  s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
+  s.network.collectives = r.facts->collectives;
+  set_links(r, s);
+  s.work.ns_per_byte = m.work_ns_per_byte;
+  for (const auto& [name, kind] : timed_operations())
+    if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name));
+  s.work.in_turn = true;
+  std::vector<double> slowness;
+  std::map<double, std::uint32_t> kinds;
+  for (std::uint32_t w = 0; w < s.workers; ++w) slowness.push_back(slowness_of(r, w));
+  for (const double x : slowness) kinds.emplace(x, static_cast<std::uint32_t>(kinds.size()));
+  for (const double x : slowness) s.compute_kinds.push_back(kinds.at(x));
+  s.fold = m.variation > 0 ? folding::off : folding::on;
+  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model), slowness, deviation = m.variation,
+               seed = r.seed](std::uint32_t worker, std::uint64_t step, compute_times& out) {
+    const double factor = slowness[worker] * variation_of(deviation, seed, worker, step);
+    out.before = base.before;
+    for (std::size_t t = 0; t < base.forward.size(); ++t) {
+      out.forward[t] = whole(static_cast<double>(base.forward[t]) * factor);
+      out.backward[t] = whole(static_cast<double>(base.backward[t]) * factor);
+    }
+  };
+  return s;
+}
+
+json simulate_run(const registry& loading, const run_to_simulate& r) {
+  const cluster_layout& layout = r.run->job.layout;
+  const simulation_setup setup = setup_of(r);
+  const simulation_result all = simulate(loading, setup);
+  // The bytes of the timed region are those that a run without it does not send.
+  std::vector<virtual_network::counts> before(layout.size());
+  if (r.run->job.warmup) {
+    simulation_setup warm_up = setup;
+    warm_up.steps = r.run->job.warmup;
+    before = simulate(loading, warm_up).counted;
+  }
+  json ranks = json::array();
+  for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
+    const rg_cluster view = layout.view(rank);
+    rank_record record;
+    record.rank = static_cast<std::int32_t>(rank);
+    record.worker = view.worker;
+    record.server = view.server;
+    record.host = fmt::format("host{}", layout.host_of[rank]);
+    record.role = r.run->ranks.at(rank).role;
+    record.first_step = r.run->job.warmup;
+    if (r.run->synchronous || !r.run->communicates) record.bound = 0;
+    record.bytes_sent = all.counted[rank].bytes_sent - before[rank].bytes_sent;
+    record.bytes_received = all.counted[rank].bytes_received - before[rank].bytes_received;
+    record.given_bytes = record.bytes_sent;
+    record.strategy = all.records[rank];
+    if (view.worker >= 0) {
+      const auto worker = static_cast<std::uint32_t>(view.worker);
+      add_steps(r, setup, all.steps.at(worker), worker, record);
+      record.drain_ns = static_cast<std::int64_t>(all.virtual_ns) - record.region_end;
+    }
+    ranks.push_back(to_json(record));
+  }
+  return ranks;
+}
+
+std::vector<std::string> not_modelled(const run_to_simulate& r) {
+  std::vector<std::string> texts;
+  const cluster_layout& layout = r.run->job.layout;
+  constexpr std::uint32_t many = 16; // flows into one port that a switch's buffers usually take
+  if (r.run->communicates && layout.servers && layout.workers >= many && r.config->transport.id == "tcp" &&
+      r.config->cluster.hosts > 1)
+    texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
+                                "there",
+                                layout.workers));
+  if (r.run->communicates && !r.machine->transports.count(r.config->transport.id) &&
+      !r.machine->transports.count("default"))
+    texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time",
+                                r.config->transport.id));
+  if (r.run->communicates && r.config->strategy.id == "allreduce")
+    if (const auto a = r.config->strategy.parameters.find("algorithm");
+        a != r.config->strategy.parameters.end() && a->second == "auto")
+      texts.emplace_back("algorithm = \"auto\" may choose another one in a real run, where weights are in host memory");
+  const auto on_host = static_cast<double>(workers_on_host(layout, 0));
+  const double measured = r.machine->contention.empty() ? 1 : r.machine->contention.back().first;
+  if (on_host > measured && r.machine->cores > 0)
+    texts.push_back(fmt::format("{} workers on a host: how much they slow each other down was measured up to {}",
+                                on_host, measured));
+  return texts;
+}
+
+} // namespace regatta

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run of a case under virtual time, with the times of a machine file.
+#pragma once
+
+#include "campaign/prepare.hpp"
+#include "simulate/machine_file.hpp"
+#include "simulation/simulation.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+// A dense tensor of a model, in the order in which gradients become ready.
+struct simulated_tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  bool compressible = true;
+};
+
+// [main] Returns the dense tensors of the case's model, which a child process describes. Throws failure as
+// plugin_facts_cache::of() does.
+std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_config& c);
+
+// [any] Returns the computing times of a step of one worker alone. Throws failure (usage) if the machine file is of
+// another model: its tensors are others, or the model's operations are unknown and the file has only their rate.
+compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
+                         const model_facts& facts);
+
+// What simulate_run() needs to know beside the case.
+struct run_to_simulate {
+  const case_config* config = nullptr;
+  const prepared_run* run = nullptr;
+  const plugin_facts* facts = nullptr;
+  const machine_file* machine = nullptr;
+  const std::vector<simulated_tensor>* tensors = nullptr;
+  std::uint64_t seed = 1; // of the variation of computing times
+};
+
+// The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it.
+simulation_setup setup_of(const run_to_simulate& r);
+
+// [any] Simulates the run. Returns the rank_record of each rank as JSON, as ranks of a real run send it; what a
+// simulation cannot know, such as losses, is missing. Throws what simulate() throws. Requires a registry that loads.
+nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
+
+// [any] Returns what the simulation leaves out although it matters for this run, as warnings of its case.
+std::vector<std::string> not_modelled(const run_to_simulate& r);
+
+} // namespace regatta
