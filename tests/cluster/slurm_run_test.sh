@@ -33,7 +33,8 @@ check "four hosts, replicas identical" of_result four/result.json \
 check "process 0 alone prints the table" [ "$(grep -c '^replicas identical' log)" -eq 1 ]
 check "srun --mpi=pmix, two processes a node" \
   logged srun_on_hosts --mpi=pmix -N4 -n8 regatta run x.toml --set cluster.workers=8 --out eight
-check "eight workers" of_result eight/result.json 'r["results"][0]["workers"] == 8 and r["results"][0]["status"] == "ok"'
+check "eight workers" of_result eight/result.json \
+  'r["results"][0]["workers"] == 8 and r["results"][0]["status"] == "ok"'
 check "plain srun on one node" logged srun_on_hosts -N1 -n4 regatta run x.toml --out one
 srun_on_hosts --mpi=pmix -N4 -n4 regatta run x.toml --dry-run >log 2>&1
 check "--dry-run names the launcher" grep -qx "launcher: srun, process 0 of 4, meets by PMIx" log
@@ -42,7 +43,8 @@ refused() { # TEXT SRUN'S ARGUMENT...: within 10 s, with exit code 2, by each of
   local text=$1 begin=$SECONDS status=0
   shift
   srun_on_hosts "$@" regatta run x.toml --out refused >log 2>&1 || status=$?
-  [ $status -eq 2 ] && [ $((SECONDS - begin)) -lt 10 ] && [ "$(grep -c -- "$text" log)" -eq 4 ] || { cat log; return 1; }
+  [ $status -eq 2 ] && [ $((SECONDS - begin)) -lt 10 ] && [ "$(grep -c -- "$text" log)" -eq 4 ] ||
+    { cat log; return 1; }
 }
 check "plain srun on four nodes is refused, with advice" \
   refused "processes of srun on 4 nodes have no way to meet: start them with srun --mpi=pmix" -N4 -n4
