@@ -138,6 +138,13 @@ void set_matrix(comm::plan& p, const comm_options& o, const std::vector<unsigned
       .repeats = 2, .alone = true, .at_once = true, .seconds = std::min(o.seconds, pass_seconds / pairs / parts)};
 }
 
+// Returns the entries of a run for "results".
+json entries_of(const comm_outcome& run) {
+  std::vector<std::vector<comm::measurement>> by_rank;
+  for (const json& r : run.results) by_rank.push_back(r.get<std::vector<comm::measurement>>());
+  return comm::entries_of(run.plan, by_rank);
+}
+
 } // namespace
 
 json measure_comm(const comm_options& o) {
@@ -147,7 +154,7 @@ json measure_comm(const comm_options& o) {
   p.operations = operations_of(o);
   p.counts = counts_of(o);
   p.seconds = o.seconds;
-  p.addresses = addresses_of_interfaces(o.interface);
+  const std::vector addresses{addresses_of_interfaces(o.interface)};
   p.ranks = o.ranks.at(0);
   json all = json::array();
   std::vector<std::string> warnings;
@@ -155,8 +162,9 @@ json measure_comm(const comm_options& o) {
     const auto given = parameters.find(id);
     p.transport = id;
     p.parameters = given == parameters.end() ? std::map<std::string, json>{} : given->second;
-    p.files = files_of(plugins, {id, p.parameters});
-    for (json& entry : measure(p, o, nullptr, warnings)) all.push_back(std::move(entry));
+    p.files = files_of_transport(plugins, {id, p.parameters});
+    const comm_launch_options how{.timeout = o.timeout, .log = o.log, .pin = !o.no_pin};
+    for (json& entry : entries_of(launch_comm(p, how, nullptr, addresses, warnings))) all.push_back(std::move(entry));
   }
   return all;
 }
@@ -236,9 +244,7 @@ int comm_verb(const comm_options& o) {
           matrices.push_back(comm::matrix_of(run.plan, run.hosts, run.results));
           continue;
         }
-        std::vector<std::vector<comm::measurement>> by_rank;
-        for (const json& r : run.results) by_rank.push_back(r.get<std::vector<comm::measurement>>());
-        for (json& entry : comm::entries_of(run.plan, by_rank)) results.push_back(std::move(entry));
+        for (json& entry : entries_of(run)) results.push_back(std::move(entry));
       } catch (const failure& e) {
         if (e.code() == exit_code::interrupted) throw;
         print_error(one_line(e.what()) + "\n");
