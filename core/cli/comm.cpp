@@ -154,7 +154,7 @@ json measure_comm(const comm_options& o) {
   p.operations = operations_of(o);
   p.counts = counts_of(o);
   p.seconds = o.seconds;
-  const std::vector addresses{addresses_of_interfaces(o.interface)};
+  const std::vector<std::vector<std::string>> addresses{addresses_of_interfaces(o.interface)};
   p.ranks = o.ranks.at(0);
   json all = json::array();
   std::vector<std::string> warnings;

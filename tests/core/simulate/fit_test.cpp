@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/fit.hpp"
+
+#include "base/failure.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace regatta;
+
+namespace {
+
+void add_event(rank_trace& t, event_kind kind, const std::string& name, std::uint64_t begin, std::uint64_t end) {
+  trace_event e;
+  e.kind = kind;
+  e.begin = begin;
+  e.end = end;
+  e.name = static_cast<std::uint32_t>(t.strings.size());
+  t.strings.push_back(name);
+  t.events.push_back(e);
+}
+
+// A step of 100 ns from `at` on: tensor b is read first, and its gradient is ready last.
+void add_step(rank_trace& t, std::uint64_t at, std::uint64_t slower) {
+  add_event(t, event_kind::span, "step", at, at + 100 + slower);
+  add_event(t, event_kind::span, "forward pass", at + 10, at + 40);
+  add_event(t, event_kind::span, "backward pass", at + 40, at + 95 + slower);
+  add_event(t, event_kind::instant, "need b", at + 12, at + 12);
+  add_event(t, event_kind::instant, "need a", at + 20, at + 20);
+  add_event(t, event_kind::instant, "ready a", at + 60, at + 60);
+  add_event(t, event_kind::instant, "ready b", at + 90 + slower, at + 90 + slower);
+}
+
+} // namespace
+
+TEST_CASE("a line through points on a line, and never a negative part") {
+  const line_fit f = fit_line({{0, 10}, {100, 30}, {1000, 210}});
+  CHECK(f.constant == doctest::Approx(10));
+  CHECK(f.slope == doctest::Approx(0.2));
+  CHECK(f.residual == doctest::Approx(0));
+  const line_fit through = fit_line({{10, 1}, {100, 100}});
+  CHECK(through.constant == 0);
+  CHECK(through.residual > 0.2);
+}
+
+TEST_CASE("messages: processor time is o and O, the rest of the time L and G") {
+  std::vector<message_sample> samples;
+  for (const double bytes : {8.0, 4096.0, 1e6, 4e6})
+    samples.push_back({bytes, 9000 + 2 * (3000 + 0.1 * bytes) + 0.3 * bytes, 2 * (3000 + 0.1 * bytes)});
+  const message_costs c = fit_messages(samples);
+  CHECK(c.overhead_ns == doctest::Approx(3000));
+  CHECK(c.overhead_ns_per_byte == doctest::Approx(0.1));
+  CHECK(c.latency_ns == doctest::Approx(9000));
+  CHECK(1 / c.bytes_per_ns == doctest::Approx(0.3));
+  CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
+}
+
+TEST_CASE("a bad fit is refused with the figure") {
+  CHECK_NOTHROW(require_good_fit("messages over tcp", 0.19));
+  CHECK_THROWS_WITH_AS(require_good_fit("messages over tcp", 0.31),
+                       "messages over tcp: expected a fit within 20 %, got a residual of 31 %: repeat it on an idle "
+                       "machine",
+                       failure);
+}
+
+TEST_CASE("times between the hooks of a trace") {
+  rank_trace t;
+  add_step(t, 1000, 0);
+  add_step(t, 2000, 30);
+  add_step(t, 3000, 4);
+  const traced_times times = times_in_trace(t, {"a", "b"});
+  CHECK(times.steps == 3);
+  REQUIRE(times.tensors.size() == 2);
+  CHECK(times.tensors[0].forward == 20);
+  CHECK(times.tensors[1].forward == 10); // from the begin of the pass
+  CHECK(times.tensors[0].backward == 20);
+  CHECK(times.tensors[1].backward == 34); // the median
+  CHECK(times.after == 5);
+  CHECK_THROWS_AS(times_in_trace(t, {"a", "c"}), failure);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/machine_file.hpp"
+
+#include "base/failure.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace regatta;
+
+namespace {
+
+// Returns the text of the failure.
+std::string refusal(const std::string& text, const std::string& network = "") {
+  try {
+    parse_machine("m.toml", text, network.empty() ? "" : "n.toml", network);
+  } catch (const failure& f) {
+    CHECK(f.code() == exit_code::usage);
+    return f.what();
+  }
+  return "";
+}
+
+const std::string rates = "[compute]\nbatch = [32, 64]\nsamples_per_second = [10, 16]\n";
+
+} // namespace
+
+TEST_CASE("errors have positions, and all are shown at once") {
+  const std::string text = refusal("[compute]\nbatch = 32\nsamples_per_second = -1\nforward_shar = 0.3\n"
+                                   "[transport.tcp]\nlatency = \"fast\"\n");
+  CHECK(text.find("m.toml:3:22: error: compute.samples_per_second: expected") != std::string::npos);
+  CHECK(text.find("m.toml:4:1: error: compute.forward_shar: unknown key") != std::string::npos);
+  CHECK(text.find("forward_share") != std::string::npos); // the near name
+  CHECK(text.find("m.toml:6:11: error: transport.tcp.latency: expected a time such as \"20us\"") != std::string::npos);
+  CHECK(refusal("[compute]\ninput = \"1ms\"\n").find("got none of them") != std::string::npos);
+  CHECK(refusal(rates, "[network]\nservers = \"far\"\n").find("n.toml:2:11: error: network.servers") !=
+        std::string::npos);
+  CHECK(refusal("[compute\n").find("m.toml:1:") == 0);
+  CHECK(refusal("schema = \"regatta.machine/9\"\n" + rates).find("m.toml:1:10: error: schema") == 0);
+}
+
+TEST_CASE("units are converted, and a network file takes the machine's place") {
+  const machine_file m =
+      parse_machine("m.toml", rates + "[transport.tcp]\nlatency = \"20us\"\nbandwidth = \"8Gbit/s\"\n[network]\n"
+                                      "bandwidth = \"1Gbit/s\"\n");
+  CHECK(m.transports.at("tcp").latency_ns == 20'000);
+  CHECK(m.transports.at("tcp").bytes_per_ns == doctest::Approx(1));
+  CHECK(m.between.bytes_per_ns == doctest::Approx(0.125));
+  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\n");
+  CHECK(other.between.bytes_per_ns == doctest::Approx(2));
+  CHECK(other.text_hash != m.text_hash);
+}
+
+TEST_CASE("a step between two batches is interpolated, beyond them proportional") {
+  const machine_file m = parse_machine("m.toml", rates);
+  CHECK(step_ns_of(m, 32) == doctest::Approx(3.2e9));
+  CHECK(step_ns_of(m, 48) == doctest::Approx(3.6e9));
+  CHECK(step_ns_of(m, 16) == doctest::Approx(1.6e9));
+  CHECK(step_ns_of(m, 128) == doctest::Approx(8e9));
+}
+
+TEST_CASE("computing shares the cores beyond the numbers of workers that were measured") {
+  const machine_file m =
+      parse_machine("m.toml", rates + "[machine]\ncores = 2\n[contention]\nworkers = [1, 2]\nslowdown = [1, 1.1]\n");
+  CHECK(contention_of(m, 1) == 1);
+  CHECK(contention_of(m, 2) == doctest::Approx(1.1));
+  CHECK(contention_of(m, 4) == doctest::Approx(2.2));
+  CHECK(contention_of(parse_machine("m.toml", rates), 8) == 1);
+}
+
+TEST_CASE("a written file is read back") {
+  machine_file m;
+  m.name = "a \"machine\"";
+  m.model = "mlp";
+  m.cores = 2;
+  m.batch = 64;
+  m.tensors = {{"w1", 1000, 2000}, {"w0", 3000, 4000}};
+  m.variation = 0.0125;
+  m.contention = {{1, 1}, {2, 1.25}};
+  m.work_of["apply"] = 0.05;
+  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625};
+  const machine_file r = parse_machine("m.toml", machine_text(m));
+  CHECK(r.name == m.name);
+  CHECK(r.batch == 64);
+  REQUIRE(r.tensors.size() == 2);
+  CHECK(r.tensors[1].name == "w0");
+  CHECK(r.tensors[1].backward == 4000);
+  CHECK(r.variation == m.variation);
+  CHECK(r.contention == m.contention);
+  CHECK(r.work_of == m.work_of);
+  CHECK(r.transports == m.transports);
+  CHECK(r.between == m.between);
+}

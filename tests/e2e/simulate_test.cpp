@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simulated experiments: their marks, their refusals, that they repeat, and the way from a calibration to them.
+#include "program.hpp"
+
+using namespace regatta::test;
+
+namespace {
+
+const std::string experiment = R"(
+[model]
+plugin = "null"
+tensors = 4
+bytes = "1MiB"
+compute = "6ms"
+busy = false
+[strategy]
+plugin = "allreduce"
+algorithm = "ring"
+[transport]
+plugin = "tcp"
+[measure]
+warmup = 1
+steps = 4
+repeats = 2
+[sweep]
+"cluster.workers" = [1, 2]
+)";
+
+const std::string machine = R"(
+[compute]
+batch = 32
+samples_per_second = 1000
+variation = 0.05
+[transport.tcp]
+latency = "20us"
+overhead = "5us"
+overhead_per_byte = 0.1
+)";
+
+struct folder : temporary_folder {
+  folder() {
+    std::ofstream(path / "x.toml") << experiment;
+    std::ofstream(path / "m.toml") << machine;
+  }
+};
+
+json simulated(const folder& s, const std::string& options) {
+  const outcome o = program(s, "simulate x.toml --format json --progress never " + options);
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  return parsed(o.out);
+}
+
+} // namespace
+
+TEST_CASE("a simulation is marked everywhere, knows no loss, and repeats to the nanosecond") {
+  const folder s;
+  const json a = simulated(s, "--machine m.toml --out a"), b = simulated(s, "--machine m.toml --out b");
+  CHECK(a.at("simulated") == true);
+  REQUIRE(a.at("results").size() == 2);
+  for (const json& entry : a.at("results")) {
+    CHECK(entry.at("simulated") == true);
+    CHECK(entry.at("fingerprint").at("simulated").is_string());
+    CHECK(entry.at("loss").is_null());
+    CHECK(entry.at("cpu_seconds").is_null());
+    CHECK(entry.at("status") == "ok");
+  }
+  CHECK(a.at("results") == b.at("results"));
+  const json& two = a.at("results").at(1);
+  CHECK(two.at("bytes").at("sent_per_step").at("worker") == 4.0 * (1 << 20)); // a ring of two: 2 (n - 1) / n
+  CHECK(two.at("efficiency").at("median").get<double>() < 1);
+  CHECK(two.at("repeats").at(0) != two.at("repeats").at(1)); // the variation
+  const outcome csv = program(s, "report a --format csv");
+  CHECK(csv.out.substr(0, csv.out.find('\n')).find(",simulated,") != std::string::npos);
+  CHECK(program(s, "report a").out.find("SIMULATED") == 0);
+}
+
+TEST_CASE("a slower network takes longer, and a wrong machine file is refused with its position") {
+  const folder s;
+  std::ofstream(s.path / "n.toml") << "[network]\nbandwidth = \"100Mbit/s\"\n";
+  const auto rate = [](const json& d) {
+    return d.at("results").at(1).at("samples_per_second").at("median").get<double>();
+  };
+  const double fast = rate(simulated(s, "--machine m.toml --out a --set cluster.hosts=2"));
+  const double slow = rate(simulated(s, "--machine m.toml --network n.toml --out b --set cluster.hosts=2"));
+  CHECK(slow < 0.5 * fast);
+  std::ofstream(s.path / "m.toml") << "[compute]\nbatch = true\n";
+  const outcome o = program(s, "simulate x.toml --machine m.toml --out c");
+  CHECK(o.code == 2);
+  CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
+}
+
+TEST_CASE("a simulated result is not compared with a measured one") {
+  const folder s;
+  simulated(s, "--machine m.toml --out a");
+  REQUIRE(program(s, "run x.toml --out b --set measure.baseline=false").code == 0);
+  const outcome o = program(s, "compare a b");
+  CHECK(o.out.find("A is simulated, B is measured") != std::string::npos);
+}
+
+TEST_CASE("a calibration is what a simulation of one worker gives back") {
+  const folder s;
+  const outcome o = program(s, "calibrate x.toml -o own.toml --transport tcp --progress never");
+  if (o.code == 1 && o.err.find("expected a fit within") != std::string::npos) return; // a busy machine: said so
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json d = simulated(s, "--machine own.toml --out a");
+  const double one = d.at("results").at(0).at("time").at("backward");
+  CHECK(one >= 0.0039); // two thirds of 6 ms: sleeps do not end early
+  CHECK(d.at("results").at(1).at("workers") == 2);
+  CHECK(d.at("results").at(1).at("status") == "ok");
+}
