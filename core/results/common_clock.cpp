@@ -17,7 +17,7 @@ common_clock::common_clock(const std::vector<timed_host>& hosts, const std::vect
                            double step_seconds) {
   std::set<std::string> names;
   for (const rank_record* w : workers) names.insert(w->host);
-  if (names.size() < 2) return;
+  if (hosts.empty() || names.size() < 2) return; // without a launcher, or simulated: one clock
   std::vector<double> uncertainties;
   for (const std::string& name : names) {
     const auto known = std::ranges::find(hosts, name, &timed_host::name);
