@@ -97,15 +97,15 @@ struct straggler_config {
 struct cluster_config {
   // servers: ignored if the strategy has none; threads: compute threads of each rank
   std::int64_t workers = 1, servers = 1, threads = 1;
-  bool colocate = false;        // server k runs in worker k's process
-  bool pin = true;              // bind each rank to its own cores
+  bool colocate = false; // server k runs in worker k's process
+  bool pin = true;       // bind each rank to its own cores
   // Network interfaces, subnets or addresses on which ranks listen, separated by commas; auto: loopback if all ranks
   // are on one host, else the address by which other hosts reach this one.
   std::string interface = "auto";
   std::string place = "block";   // how ranks of several hosts are placed: block or round_robin
   std::int64_t server_hosts = 0; // so many of a launcher's hosts run only servers; 0: hosts are shared
-  std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; has no effect if ranks share cores
-  std::int64_t hosts = 1;       // hosts that strategy and transport are told of; ranks are assigned to them in blocks
+  std::int64_t spin_ns = 0;      // how long a waiting rank spins before it sleeps; has no effect if ranks share cores
+  std::int64_t hosts = 1;        // hosts that strategy and transport are told of; ranks are assigned to them in blocks
   straggler_config straggler;
 };
 

@@ -159,10 +159,10 @@ json build_of_program() {
 json make_context(const std::string& command, json hosts, json plugins, const std::vector<std::string>& warnings) {
   json context = build_of_program();
   context.update({{"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-          {"command", command},
-          {"hosts", std::move(hosts)},
-          {"plugins", std::move(plugins)},
-          {"warnings", warnings}});
+                  {"command", command},
+                  {"hosts", std::move(hosts)},
+                  {"plugins", std::move(plugins)},
+                  {"warnings", warnings}});
   return context;
 }
 
