@@ -106,7 +106,7 @@ void assign_hosts(prepared_run& run, const case_config& c, const placement& plac
     if (cpus.oversubscribed)
       run.warnings.push_back(
           fmt::format("oversubscribed: {} ranks x {} threads on {} cores{}", mine.size(), threads, cpus.available,
-                      ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
+                      hosts && ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
   }
   run.job.spin_ns = oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
   if (oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
