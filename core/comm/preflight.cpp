@@ -87,7 +87,7 @@ private:
     return [this, member](std::size_t i) { return results_[i].at("host").at(member); };
   }
 
-  void suspect(std::vector<std::size_t> hosts, const std::string& check, const std::string& evidence) {
+  void suspect(const std::vector<std::size_t>& hosts, const std::string& check, const std::string& evidence) {
     json entry = {{"hosts", json::array()}, {"check", check}, {"evidence", evidence}};
     for (const std::size_t h : hosts) entry["hosts"].push_back(facts_[h].name);
     suspects_.push_back(std::move(entry));
@@ -98,7 +98,7 @@ private:
   std::optional<json> compare(const char* check, const std::string& what, const std::function<json(std::size_t)>& of) {
     std::vector<json> values;
     for (std::size_t i = 0; i < facts_.size(); ++i) values.push_back(of(i));
-    const auto usual = majority(values);
+    auto usual = majority(values);
     const auto equal = [&](std::size_t i) { return static_cast<std::size_t>(std::ranges::count(values, values[i])); };
     if (usual) {
       for (std::size_t i = 0; i < values.size(); ++i)
