@@ -54,7 +54,7 @@ TEST_CASE("a narrow vgg16 trains as the reference does") {
 TEST_CASE("the null model says that gradients are ready one by one") {
   const rg_component& c = reference::load_component(REGATTA_PLUGINS "/null_model.so", RG_KIND_MODEL, "null");
   const auto& f = *static_cast<const rg_model*>(c.functions);
-  const rg_value values[] = {whole(3), whole(10)};
+  const rg_value values[] = {whole(3), whole(10), whole(0), whole(1)}; // tensors, bytes, compute, busy
   auto setup = rg::make_versioned<rg_model_setup>();
   setup.batch = 4;
   void* self = nullptr;
