@@ -115,6 +115,7 @@ asio::awaitable<void> control_client::state::join(asio::ip::address address, std
       wire = std::make_shared<channel>(std::move(socket));
       first = co_await wire->receive();
     } catch (const boost::system::system_error&) {
+    } catch (const proof_refused&) { // dropped after the proof was sent
     }
     if (first) {
       take_job(*first);
