@@ -38,7 +38,7 @@ using nlohmann::json;
 
 constexpr std::int64_t traced_steps = 20;
 
-// What one run of a case on this machine measured.
+// The measurements of one run of a case on this machine.
 struct measured_run {
   std::vector<rank_record> ranks;
   std::vector<rank_trace> traces;

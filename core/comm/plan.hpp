@@ -18,7 +18,7 @@ struct operation {
   std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty if it has only one
 };
 
-// What to measure between pairs of ranks, instead of operations of all ranks (comm/pairs.hpp).
+// The measurements between pairs of ranks, instead of operations of all ranks (comm/pairs.hpp).
 struct pair_plan {
   unsigned repeats = 0;  // 0: no pairs. Else pairs that are far off the others are measured so often in all
   bool alone = false;    // each pair while the others wait

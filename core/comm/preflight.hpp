@@ -21,7 +21,7 @@
 
 namespace regatta::comm {
 
-// What the coordinator knows of a host.
+// The facts that the coordinator knows of a host.
 struct host_facts {
   std::string name;
   nlohmann::json description; // machine/host.hpp

@@ -23,10 +23,9 @@
 namespace regatta {
 
 struct agent_setup {
-  unique_fd processes;     // listens for the launched processes of this host
-  unique_fd coordinator;   // authenticated connection to the coordinator
-  blob secret;             // of the launch
-  std::uint32_t first = 0; // number of the launched process whose child the agent is
+  unique_fd processes;   // listens for the launched processes of this host
+  unique_fd coordinator; // authenticated connection to the coordinator
+  blob secret;           // of the launch
 };
 
 // Serves until the launch is over, and returns its exit code. Throws failure (run) if the coordinator is gone. All ranks

@@ -41,7 +41,7 @@ struct launcher_environment {
   std::uint16_t port_tries = 0;
 
   std::string secret_file; // path of REGATTA_SECRET_FILE; empty if it is not set, which meeting::address never has
-  // What the user does under this launcher if the processes turn out to be on several hosts (meeting::same_host), or if
+  // Advice for the user of this launcher if the processes turn out to be on several hosts (meeting::same_host), or if
   // PMIx cannot be used (meeting::pmix): a sentence without its first capital.
   std::string advice;
 };

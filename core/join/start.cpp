@@ -168,7 +168,6 @@ unique_fd connect_agent(const launcher_environment& self, const std::optional<wh
     std::_Exit(static_cast<int>(e.code()));
   }
   setup.processes = std::move(processes);
-  setup.first = first;
   serve_as_agent(std::move(setup));
 }
 
@@ -356,7 +355,7 @@ int join_launch(const std::string& address, const std::string& code, const launc
   setup.secret = under_code(secret, welcome->header.at("nonce").get<blob>(), welcome->header.at("secret").get<blob>());
   launcher_environment self;
   self.launcher = "regatta join";
-  self.rank = setup.first = welcome->header.at("slot");
+  self.rank = welcome->header.at("slot");
   self.size = welcome->header.at("size");
   self.job = fmt::format("{} {}", welcome->header.at("job").get<std::string>(), self.rank);
   print_error(

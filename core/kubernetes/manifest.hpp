@@ -12,7 +12,7 @@
 
 namespace regatta {
 
-// What `regatta kubernetes` was asked for. Every pod runs one process.
+// A request to `regatta kubernetes`. Every pod runs one process.
 struct kubernetes_job {
   std::string name;       // of all four objects; a name that job_name_problem() accepts
   std::string namespace_; // empty: that of kubectl's context

@@ -145,7 +145,8 @@ asio::awaitable<void> local_host::serve(member& m) {
         const std::string type = f.header.at("t");
         m.has_result |= type == "result";
         m.reported |= type == "failed";
-        events_.received(m.rank, std::move(f));
+        // The channel has noted when the heartbeat came; nobody else needs it.
+        if (type != "beat") events_.received(m.rank, std::move(f));
       } catch (const nlohmann::json::exception& e) {
         throw failure(exit_code::run,
                       fmt::format("sent a control message with a missing or wrong member: {}", e.what()));

@@ -18,13 +18,13 @@
 
 namespace regatta {
 
-// What is known of a rank without asking it.
+// The state of a rank that is known without asking it.
 struct rank_sign {
   rank_status status;
   std::string last_error; // its last line on standard error; empty: none
 };
 
-// What happens to the ranks of a host. `rank` is the number in the run.
+// Receives the events of a host's ranks. `rank` is the number in the run.
 class host_events {
 public:
   virtual ~host_events() = default;

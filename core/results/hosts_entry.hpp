@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a result says of the hosts of a case: where its ranks ran, how well their clocks are known, and which worker is
+// The members of a result about the hosts of a case: where its ranks ran, how well their clocks are known, and which worker is
 // the slowest. docs/measurement.md names the members.
 #pragma once
 

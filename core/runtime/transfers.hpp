@@ -96,7 +96,7 @@ private:
     std::uint64_t bytes = 0;
     rg_region region = 0; // 0: it was never used
   };
-  // What its end reads comes first, in two cache lines.
+  // The members that its end reads come first, in two cache lines.
   struct alignas(64) operation {
     std::uint64_t cookie, bytes;
     staging* stage; // of the operation's memory; never changes

@@ -20,7 +20,7 @@ struct tensor_times {
   double forward = 0, backward = 0; // as in compute_times (simulation/simulation.hpp)
 };
 
-// What a message costs between two ranks, in the names of LogGOPS.
+// The costs of a message between two ranks, in the names of LogGOPS.
 struct message_costs {
   double latency_ns = 0;                            // L
   double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O

@@ -31,7 +31,7 @@ std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_con
 compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
                          const model_facts& facts);
 
-// What simulate_run() needs to know beside the case.
+// The input of simulate_run() beside the case.
 struct run_to_simulate {
   const case_config* config = nullptr;
   const prepared_run* run = nullptr;

@@ -12,7 +12,7 @@ namespace regatta {
 
 constexpr std::uint64_t never = UINT64_MAX; // the time of no event
 
-// What an event means is up to who scheduled it.
+// The caller that schedules an event gives it its meaning.
 struct event {
   std::uint64_t time, order;
   std::uint32_t kind, what;

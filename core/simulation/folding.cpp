@@ -21,7 +21,7 @@ std::uint64_t mixed(std::uint64_t x) {
 // In bytes: lengths of messages that differ by no more are of buffers that cannot be cut into equal parts.
 constexpr std::uint64_t longest_chunk = 16 * sizeof(double);
 
-// What makes ranks of one role unlike each other.
+// The properties by which ranks of one role differ.
 using kind_of_rank = std::tuple<bool, bool, std::uint32_t, std::size_t, std::uint64_t>;
 
 kind_of_rank kind_of(const simulation_setup& s, const cluster_layout& layout, std::uint32_t rank) {

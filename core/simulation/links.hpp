@@ -15,7 +15,7 @@
 
 namespace regatta {
 
-// What links tell the network. Called within submit(), handle() and end_instant().
+// The events that links report to the network. Called within submit(), handle() and end_instant().
 class message_sink {
 public:
   // The last byte of a message has left its rank. The sink calls links::travel() for it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a virtual network costs. Times are in ns, rates in bytes per ns (1.25 is 10 Gbit/s). The names of LogGOPS
+// The costs of a virtual network. Times are in ns, rates in bytes per ns (1.25 is 10 Gbit/s). The names of LogGOPS
 // (Hoefler et al., 2010) stand behind the members: L, o, O, g, G.
 #pragma once
 
@@ -48,7 +48,7 @@ struct network_options {
   // as well: bytes pass both links at once, and a busy receiver delays the last one.
   std::vector<network_link> links;
   network_link inside{10.0, std::numeric_limits<double>::infinity(), 500};
-  // What a rank's processor does for each message, beside the model's computing: messages take turns. A send takes
+  // The work of a rank's processor for each message, beside the model's computing: messages take turns. A send takes
   // o + bytes * O before its last byte can leave, a receive the same after its last byte has come.
   std::uint64_t overhead_ns = 0;   // o
   double overhead_ns_per_byte = 0; // O

@@ -14,7 +14,7 @@
 
 namespace regatta {
 
-// What a receive with bytes has to know about earlier ones into the same bytes, after these have ended.
+// The knowledge of a receive with bytes about earlier ones into the same bytes, after these have ended.
 struct received_bytes {
   std::uint64_t offset;
   bool adds;

@@ -150,7 +150,7 @@ void expect_conserved(const subject& s, std::uint32_t workers) {
                       "moved by {:.3g}, most in tensor {} ({} elements); expected at most 1e-05: do the weights of an "
                       "average add up to 1?",
                       title(x), before + some, equal.elements, equal.tensor, x.tensors[equal.tensor]));
-  // What a worker alone moves in a period: its gradient is multiplied by the number of workers.
+  // The distance that a worker alone moves in a period: its gradient is multiplied by the number of workers.
   const double n = workers, alone = static_cast<double>(p.period) * x.optimizer.lr * n * std::sqrt(n - 1);
   const weights_moved few = moved_after(s, x, before + some, true);
   if (few.elements <= 1e-4 * alone) return;

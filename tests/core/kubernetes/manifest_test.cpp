@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the pods of a job get, and which names and sizes are accepted.
+// The objects that the pods of a job get, and which names and sizes are accepted.
 #include "json.hpp"
 
 #include "kubernetes/manifest.hpp"
