@@ -84,6 +84,10 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
     reserve(r, where, behind + guard_bytes);
     write_guard(r, 0);
     write_guard(r, behind);
+  } else if (numbers_ && type == RG_I64 && in == place::host) {
+    r.own.reset(std::calloc(std::max<std::uint64_t>(r.bytes, 1), 1)); // pages that nobody writes take no memory
+    if (!r.own) throw failure(exit_code::run, fmt::format("out of memory: {} bytes asked for", r.bytes));
+    r.address = static_cast<char*>(r.own.get());
   }
   bytes_ += r.bytes;
   regions_.push_back(std::move(r));
@@ -182,7 +186,8 @@ bool region_table::contains(const rg_buffer& b) const noexcept {
 }
 
 void* region_table::address(const rg_buffer& b) const noexcept {
-  return ghosts_ ? nullptr : regions_[b.region - 1].address + b.offset;
+  char* const first = regions_[b.region - 1].address;
+  return first ? first + b.offset : nullptr;
 }
 
 } // namespace regatta

@@ -40,6 +40,9 @@ public:
   ~region_table();
   // Call it before the transport is destroyed while this object lives on: the destructor then leaves its regions alone.
   void forget_transport() noexcept { transport_ = {}; }
+  // With ghosts: later regions of RG_I64 in host memory have bytes all the same. They hold the numbers of rows, on which
+  // the lengths of messages depend.
+  void keep_numbers() noexcept { numbers_ = true; }
   region_table(const region_table&) = delete;
   region_table& operator=(const region_table&) = delete;
 
@@ -64,6 +67,7 @@ public:
   rg_region add(void* address, std::uint64_t bytes, std::uint32_t kind);
   // [loop] Undoes add(). Requires that no transfer uses the memory any more.
   void remove(rg_region added);
+  // Returns whether regions are ghosts, but for those of keep_numbers().
   bool ghosts() const noexcept { return ghosts_; }
   // Returns the size of all regions without guards, ghosts included.
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -75,7 +79,7 @@ public:
   bool on_device(const rg_buffer& b) const noexcept {
     return b.region != 0 && b.region <= regions_.size() && regions_[b.region - 1].in == place::device;
   }
-  // [loop] Returns the address of the first byte; null for ghosts. On a device it is a device address, which the host
+  // [loop] Returns the address of the first byte; null for a ghost. On a device it is a device address, which the host
   // must not access. Requires contains(b).
   void* address(const rg_buffer& b) const noexcept;
   // [loop] Returns the buffer's elements at address(b). Requires that its type is T and that these are no ghosts.
@@ -109,7 +113,7 @@ private:
 
   rg_regions transport_{};
   void* transport_self_;
-  bool ghosts_;
+  bool ghosts_, numbers_ = false;
   processor* device_;
   std::int32_t device_index_;
   std::uint32_t reaches_;

@@ -50,6 +50,7 @@ sparse_tables::sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_
   }
   rows_at_.resize(windows_.size());
   for (auto& h : shards_) h.resize(windows_.size());
+  for (auto& w : waiting_) w.resize(windows_.size());
 }
 
 void sparse_tables::set_rows(std::span<const rg_rows> rows) {
@@ -63,7 +64,6 @@ void sparse_tables::set_rows(std::span<const rg_rows> rows) {
           fmt::format("rows(): {} rows of table {}, which has {} at most a step", given.count, name(), table.max_rows));
     rows_[t].count = given.count;
     rows_at_[t] = nullptr;
-    if (regions_.ghosts()) continue;
     for (std::uint64_t i = 0; i < given.count; ++i)
       if (given.rows[i] >= table.rows || (i && given.rows[i] <= given.rows[i - 1]))
         refuse(fmt::format("rows(): row {} of table {}: rows must ascend, be named once and lie below {}",
@@ -136,7 +136,9 @@ row_table& sparse_tables::held(std::uint32_t role, std::uint32_t table) const {
 std::uint64_t sparse_tables::operate(const rg_op_rows_read& o) {
   const auto rows = numbers(o.rows);
   float* const out = values(o.target, o.table, o.rows.count);
-  if (!regions_.ghosts()) {
+  if (regions_.ghosts()) {
+    if (in_place_ && (o.flags & RG_ROWS_FOR_MODEL)) return 0;
+  } else {
     if (in_place_ && (o.flags & RG_ROWS_FOR_MODEL) && rows.size() == rows_[o.table].count)
       rows_at_[o.table] = held(o.role, o.table).addresses(rows).data();
     else
@@ -148,19 +150,33 @@ std::uint64_t sparse_tables::operate(const rg_op_rows_read& o) {
 std::uint64_t sparse_tables::operate(const rg_op_rows_add& o) {
   const auto rows = numbers(o.rows);
   const float* const gradients = values(o.gradients, o.table, o.rows.count);
-  if (!regions_.ghosts()) held(o.role, o.table).add(rows, gradients);
+  if (!regions_.ghosts()) {
+    held(o.role, o.table).add(rows, gradients);
+  } else {
+    std::vector<std::int64_t>& waiting = waiting_[is_server(o.role)][o.table];
+    waiting.insert(waiting.end(), rows.begin(), rows.end());
+  }
   return bytes_of(o.gradients) * 3;
 }
 
 std::uint64_t sparse_tables::operate(const rg_op_rows_apply& o) {
   const auto rows = numbers(o.rows);
   const float* const gradients = values(o.gradients, o.table, o.rows.count);
-  if (regions_.ghosts()) return bytes_of(o.gradients) * 5;
+  if (regions_.ghosts()) return (bytes_of(o.gradients) + take_waiting(o)) * 5;
   if (o.rows.region)
     held(o.role, o.table).apply(rows, gradients, o.step);
   else
     held(o.role, o.table).apply(o.step);
   return bytes_of(o.gradients) * 5;
+}
+
+std::uint64_t sparse_tables::take_waiting(const rg_op_rows_apply& o) {
+  std::vector<std::int64_t>& waiting = waiting_[is_server(o.role)][o.table];
+  std::ranges::sort(waiting);
+  const auto repeated = std::ranges::unique(waiting);
+  const auto rows = static_cast<std::uint64_t>(repeated.begin() - waiting.begin());
+  waiting.clear();
+  return rows * windows_[o.table].row * sizeof(float);
 }
 
 std::uint64_t sparse_tables::operate(const rg_op_rows_write& o) {

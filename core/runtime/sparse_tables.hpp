@@ -50,7 +50,8 @@ public:
   // Makes this rank the holder, in one role, of the rows r of table `t` with r mod shards == shard. At most once for
   // each role and table. With ghosts it creates nothing.
   void own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard);
-  // Execute an operation on rows and return the bytes touched. With ghosts they only return the bytes.
+  // Execute an operation on rows and return the bytes touched. With ghosts, whose row numbers have bytes and whose values
+  // have none, they only return the bytes.
   std::uint64_t operate(const rg_op_rows_read& o);
   std::uint64_t operate(const rg_op_rows_add& o);
   std::uint64_t operate(const rg_op_rows_apply& o);
@@ -68,6 +69,8 @@ private:
   float* values(const rg_buffer& b) const;
   float* values(const rg_buffer& b, std::uint32_t table, std::uint64_t rows) const;
   row_table& held(std::uint32_t role, std::uint32_t table) const;
+  // With ghosts: returns the bytes of the rows that were added since the last update, each counted once.
+  std::uint64_t take_waiting(const rg_op_rows_apply& o);
 
   bool in_place_;
   region_table& regions_;
@@ -80,6 +83,7 @@ private:
   std::vector<const void* const*>
       rows_at_; // by table: rows for the model to read in place (RG_ROWS_FOR_MODEL), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> shards_; // as worker, as server; by table
+  std::array<std::vector<std::vector<std::int64_t>>, 2> waiting_; // with ghosts: rows that were added, by role and table
 };
 
 } // namespace regatta

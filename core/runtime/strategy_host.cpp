@@ -47,6 +47,8 @@ strategy_host::strategy_host(strategy_host_setup setup)
                  setup_.cluster.size, setup_.lanes + first_lane_, setup_.trace),
       rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_),
       functions_([this] { transport_.wake(setup_.transport.self); }) {
+  if (std::ranges::any_of(setup_.tensors, [](const rg_tensor& t) { return t.kind == RG_TENSOR_ROWS; }))
+    regions_.keep_numbers();
   if (reaches_)
     if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();
@@ -143,10 +145,10 @@ void strategy_host::set_memory_functions() {
   };
   host_.pointer = [](void* self, const rg_buffer* buffer, void** out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
-      if (x.setup_.no_pointers || x.regions_.ghosts() || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
+      if (x.setup_.no_pointers || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
       if (!x.regions_.contains(*buffer)) refuse("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
-      return RG_OK;
+      return *out ? RG_OK : RG_E_UNSUPPORTED;
     });
   };
 }

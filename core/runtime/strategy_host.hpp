@@ -59,7 +59,8 @@ struct strategy_host_setup {
   // sums before those of the strategy. 0: the model takes no such sums, and there is no such lane.
   std::uint64_t step_numbers = 0;
   double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  // ghosts: buffers have a size but no bytes. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
+  // ghosts: buffers have a size but no bytes, except those of RG_I64 in host memory if there are sparse tables, which
+  // hold row numbers. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
   // does on a device.
   bool ghosts = false, no_pointers = false;
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device

@@ -53,7 +53,7 @@ std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& pla
   const bool classes = plan.symmetry == RG_SYMMETRY_CLASSES;
   if (plan.symmetry == RG_SYMMETRY_NONE) return fmt::format("strategy {} declares no symmetry", s.strategy);
   if (!s.ghosts) return "ranks have bytes";
-  if (s.table_rows) return "the model has sparse tables";
+  if (s.table_rows || !s.tables.empty()) return "the model has sparse tables";
   if (!s.network.eager) return "the transport is not eager";
   if (s.network.uneven) return "latencies differ";
   if (s.network.collectives) return "the transport has native collectives";

@@ -94,12 +94,16 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
     t.reordered = t.ndim > 1 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors may keep matrices and convolutions
     x.tensors.push_back(t);
   }
-  if (setup.table_rows) {
-    table_shape_ = {setup.table_rows, setup.table_row};
-    auto t = tensor(RG_TENSOR_ROWS, "table", table_shape_);
-    t.max_rows = setup.touched;
+  std::vector<ghost_table> tables = setup.tables;
+  if (setup.table_rows) tables.assign(1, {setup.table_rows, setup.table_row, setup.touched});
+  for (const ghost_table& t : tables) table_shapes_.push_back({t.rows, t.row});
+  touched_.resize(tables.size());
+  for (std::size_t k = 0; k < tables.size(); ++k) {
+    auto t = tensor(RG_TENSOR_ROWS, "table", table_shapes_[k]);
+    t.max_rows = tables[k].most;
     x.tensors.push_back(t);
   }
+  x.rows_in_place = setup.rows_in_place;
   x.optimizer = setup.optimizer;
   x.momentum = hand_over_momentum(plan, strategy.id, x.optimizer);
   x.log = setup.log;
@@ -148,7 +152,7 @@ bool simulated_rank::advance() {
       if (!std::exchange(forward_, true)) times_.back().forward = network_.now();
       if (tensor_ == 0) {
         times_.back().backward = network_.now();
-        next_at_ = network_.now() + (computing_.backward.empty() ? 0 : computing_.backward[0]);
+        next_at_ = network_.now() + (computing_.backward.empty() ? computing_.after : computing_.backward[0]);
         phase_ = phase::computing;
         if (!setup_.ghosts) checksums_.push_back(checksum(seen_));
         break;
@@ -256,13 +260,18 @@ void simulated_rank::load() {
 }
 
 void simulated_rank::set_rows(std::uint64_t step) {
-  if (!setup_.table_rows) return;
-  touched_ = rows_touched(setup_, static_cast<std::uint32_t>(cluster_.worker), step);
-  auto rows = rg::make_versioned<rg_rows>();
-  rows.tensor = strategy_->tables().windows()[0].tensor;
-  rows.rows = touched_.data();
-  rows.count = touched_.size();
-  strategy_->tables().set_rows({&rows, 1});
+  const auto worker = static_cast<std::uint32_t>(cluster_.worker);
+  std::vector<rg_rows> all(touched_.size(), rg::make_versioned<rg_rows>());
+  for (std::uint32_t t = 0; t < all.size(); ++t) {
+    if (setup_.table_rows)
+      touched_[t] = rows_touched(setup_, worker, step);
+    else
+      setup_.touches(worker, step, t, touched_[t]);
+    all[t].tensor = strategy_->tables().windows()[t].tensor;
+    all[t].rows = touched_[t].data();
+    all[t].count = touched_[t].size();
+  }
+  strategy_->tables().set_rows(all);
 }
 
 void simulated_rank::compute_table() {
@@ -327,7 +336,7 @@ void simulated_rank::require_unchanged(std::uint64_t first) const {
 }
 
 void simulated_rank::compute_tensor() {
-  if (setup_.tensors.empty()) return end_step();
+  if (tensor_ == setup_.tensors.size()) return end_step();
   const rg_slice& s = strategy_->arena().slices[tensor_];
   if (!setup_.ghosts) {
     require_unchanged(s.first);
@@ -336,13 +345,15 @@ void simulated_rank::compute_tensor() {
   strategy_->gradients_ready(s.first + s.count);
   if (++tensor_ < setup_.tensors.size()) {
     next_at_ = network_.now() + computing_.backward[tensor_];
+  } else if (computing_.after) {
+    next_at_ = network_.now() + computing_.after;
   } else {
     end_step();
   }
 }
 
 void simulated_rank::end_step() {
-  if (setup_.table_rows) compute_table();
+  if (setup_.table_rows && !setup_.ghosts) compute_table();
   times_.back().computed = network_.now();
   strategy_->begin(strategy_host::end_step, step_);
   phase_ = phase::ending;

@@ -77,8 +77,8 @@ private:
   std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
   std::size_t tensor_ = 0;
   int pulls_ = 0;
-  std::vector<std::uint64_t> touched_;
-  std::array<std::int64_t, 2> table_shape_{};
+  std::vector<std::array<std::int64_t, 2>> table_shapes_;
+  std::vector<std::vector<std::uint64_t>> touched_; // by table
   std::vector<float> constant_; // with setup_.constant: the gradients from step late_steps on
   std::vector<float> seen_;     // weights at the begin of the step
   std::vector<std::uint64_t> checksums_;

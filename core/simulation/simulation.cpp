@@ -199,6 +199,8 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
   };
   require("compute_kinds", s.workers, "worker", s.compute_kinds.size());
   require("link_of", layout.size(), "rank", s.link_of.size());
+  if (!s.tables.empty() && (!s.ghosts || s.table_rows || !s.touches))
+    throw std::runtime_error("tables: expected ghosts, `touches`, and no table_rows");
   if (s.network.links.empty()) return;
   const std::vector<std::uint32_t>& links = links_of(s, layout);
   for (std::size_t r = 0; r < links.size(); ++r)

@@ -48,10 +48,23 @@ struct compute_times {
   // backward[t] is the time until the gradients of tensor t are ready, since those of tensor t - 1 or the begin of the
   // backward pass.
   std::vector<std::uint64_t> backward;
+  // After the last tensor's gradients, until those of the rows of sparse tables are ready; all computing of a model that
+  // has no tensors but these.
+  std::uint64_t after = 0;
 };
 // Writes the times of a worker's step to `out`, whose vectors have an element for each tensor. Called once for each
 // step that is simulated, in any order of workers; depends on its arguments alone.
 using compute_function = std::function<void(std::uint32_t worker, std::uint64_t step, compute_times& out)>;
+
+// A sparse table of ghosts: the numbers of its rows have bytes, their values have none.
+struct ghost_table {
+  std::int64_t rows = 0, row = 0; // elements of a row
+  std::uint64_t most = 0;         // of the rows that a worker touches in a step
+};
+// Writes the rows of a table that a worker touches in a step to `out`, ascending, each once. Depends on its arguments
+// alone.
+using rows_function =
+    std::function<void(std::uint32_t worker, std::uint64_t step, std::uint32_t table, std::vector<std::uint64_t>& out)>;
 
 // When a worker's step began and ended, in virtual ns.
 struct simulated_step {
@@ -104,6 +117,10 @@ struct simulation_setup {
   std::int64_t table_rows = 0;        // of a sparse table; 0: there is none
   std::int64_t table_row = 5;         // elements per row
   std::uint64_t touched = 9;          // maximum number of rows that a worker touches in a step
+  // With ghosts, in place of the table above: any number of tables, and the rows that are touched.
+  std::vector<ghost_table> tables;
+  rows_function touches;
+  bool rows_in_place = false; // the model reads rows where they lie (RG_MODEL_ROWS_IN_PLACE); with `tables`
   bool ghosts = false;
   bool no_pointers = false;                   // rg_strategy_host.pointer fails, as it does on a device
   std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step

@@ -153,9 +153,9 @@ public:
       copy& c = copies_[t];
       c.now = rows[t].size();
       const std::uint64_t row = comm.table(t).row;
-      const auto weights = comm.elements<float>(comm.row_weights(t, 0, c.now));
+      const auto weights = values_of(comm.row_weights(t, 0, c.now));
       for (std::uint64_t i = 0; i < c.now; ++i) {
-        const std::size_t index = remember(c, rows[t][i], weights.subspan(i * row, row));
+        const std::size_t index = remember(c, rows[t][i], row_of(weights, i, row));
         if (c.touched_in[index] == period_) continue;
         c.touched_in[index] = period_;
         c.touched.push_back(index);
@@ -202,6 +202,15 @@ private:
     std::uint64_t now = 0;                 // rows of this step
   };
 
+  // Returns the values in a buffer. Those of ghosts have no bytes (a simulation): none then, also for each of their rows,
+  // and only row numbers are kept.
+  std::span<float> values_of(rg_buffer b) const {
+    float* const first = comm.pointer<float>(b);
+    return first ? std::span(first, b.count) : std::span<float>();
+  }
+  template <class T> static std::span<T> row_of(std::span<T> values, std::size_t index, std::uint64_t row) {
+    return values.empty() ? values : values.subspan(index * row, row);
+  }
   // Returns the row's index. A new row gets `value` as its old value.
   static std::size_t remember(copy& c, std::uint64_t row, std::span<const float> value) {
     const auto [index, is_new] = c.rows.insert(row);
@@ -212,7 +221,7 @@ private:
     return index;
   }
   static std::span<float> old_of(copy& c, std::size_t index, std::uint64_t row) {
-    return std::span(c.old).subspan(index * row, row);
+    return row_of(std::span(c.old), index, row);
   }
 
   rg::task<> exchange_with(std::uint32_t server) {
@@ -239,9 +248,9 @@ private:
     if (adds_) { // for rows that were never seen, the value just read is the old value
       copy& c = copies_[r.table];
       const auto numbers = comm.elements<std::int64_t>(r.numbers);
-      const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);
+      const auto was = values_of(old), is = values_of(r.values);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const auto mine = was.subspan(i * row, row), theirs = is.subspan(i * row, row);
+        const auto mine = row_of(was, i, row), theirs = row_of(is, i, row);
         const std::size_t index = remember(c, static_cast<std::uint64_t>(numbers[i]), mine);
         const auto known = old_of(c, index, row);
         std::copy(known.begin(), known.end(), mine.begin());
@@ -259,7 +268,7 @@ private:
     const rg_table table = comm.table(t);
     const chunk& p = chunks_[server];
     const std::uint64_t most = rows_at_once(table);
-    const auto old = comm.elements<float>(rg::sub(own_[server], 0, most * table.row));
+    const auto old = values_of(rg::sub(own_[server], 0, most * table.row));
     const auto numbers = comm.elements<std::int64_t>(numbers_in(p, most));
     const std::size_t first = next;
     std::uint64_t count = 0;
@@ -268,7 +277,7 @@ private:
       if (row % comm.servers() != server) continue;
       numbers[count] = static_cast<std::int64_t>(row);
       const auto known = old_of(c, c.touched[next], table.row);
-      std::copy(known.begin(), known.end(), old.begin() + static_cast<std::ptrdiff_t>(count * table.row));
+      std::ranges::copy(known, row_of(old, count, table.row).begin());
       ++count;
     }
     const rg_buffer values = rg::sub(p.values, 0, count * table.row);
@@ -277,11 +286,10 @@ private:
     if (!adds_) co_return count;
     co_await comm.scale(values, 1.0 / comm.workers());
     co_await comm.axpy(rg::sub(own_[server], 0, values.count), 1, values);
-    auto from = old.begin();
+    std::size_t from = 0;
     for (std::size_t i = first; i < next; ++i) {
       if (c.rows[c.touched[i]] % comm.servers() != server) continue;
-      std::copy_n(from, table.row, old_of(c, c.touched[i], table.row).begin());
-      from += static_cast<std::ptrdiff_t>(table.row);
+      std::ranges::copy(row_of(old, from++, table.row), old_of(c, c.touched[i], table.row).begin());
     }
     co_return count;
   }

@@ -36,7 +36,7 @@ enum {
   RG_PLAN_SYNCHRONOUS = 2, /* all workers have the same weights after end_step */
   RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other (RG_P2P_INDEPENDENT) */
   /* Reads or writes the bytes of buffers itself, through pointer(). Refused in simulations with ghosts, which have no
-   * bytes. */
+   * bytes. Not needed for row numbers: if the model has sparse tables, RG_I64 in host memory has bytes there, too. */
   RG_PLAN_BYTES = 8,
   /* Exchanges the rows of sparse tables. Without this flag, models with sparse tables are refused. */
   RG_PLAN_ROWS = 16,
@@ -174,7 +174,7 @@ typedef struct rg_strategy_host {
    * and of the optimizer's state for them. */
   rg_status (*own_rows)(void* context, uint32_t role, uint32_t table, uint64_t shards, uint64_t shard);
   /* Writes the host address of a buffer's first byte to `*out`, valid as long as the instance. Fails with
-   * RG_E_UNSUPPORTED for ghosts and for memory of a device. */
+   * RG_E_UNSUPPORTED for ghosts (see RG_PLAN_BYTES) and for memory of a device. */
   rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
   /* Allows the model to read elements [first, arena.count) of the weights; the elements before are still to come. A
    * strategy that calls it before it ends the activity of end_step lets the next step begin before all weights have
