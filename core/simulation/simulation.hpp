@@ -28,6 +28,8 @@
 
 namespace regatta {
 
+class goal_recorder;
+
 // The state from which a run can go on, by rank.
 struct simulated_checkpoint {
   struct rank {
@@ -114,6 +116,8 @@ struct simulation_setup {
   std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
   virtual_work work;                          // of the strategies' operations
   folding fold = folding::off;
+  // If not null, records the operations of all ranks, which then are not folded.
+  goal_recorder* recorder = nullptr;
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
