@@ -246,7 +246,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
     s.shapes.push_back(t.shape);
-    s.compressible = s.compressible && t.compressible;
+    s.compressible_of.push_back(t.compressible);
   }
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
   s.network.collectives = r.facts->collectives;

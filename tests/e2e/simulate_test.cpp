@@ -91,6 +91,21 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("weights are compressed beside biases, which are not") {
+  const folder s;
+  std::ofstream(s.path / "mlp.toml") << "[model]\nplugin = \"mlp\"\nhidden = [256]\n[cluster]\nworkers = 2\n"
+                                        "[transport]\nplugin = \"tcp\"\n[measure]\nwarmup = 0\nsteps = 2\n"
+                                        "[sweep]\n\"strategy.plugin\" = [\"allreduce\", \"dgc\"]\n";
+  const outcome o = program(s, "simulate mlp.toml --machine m.toml --format json --progress never --out a");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const auto sent = [entries = parsed(o.out).at("results")](std::size_t i) {
+    return entries.at(i).at("bytes").at("sent_per_step").at("worker").get<double>();
+  };
+  CHECK(sent(1) > 0);
+  CHECK(sent(1) < 0.05 * sent(0));
+}
+
 TEST_CASE("--export goal writes the operations of each case, once") {
   const folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");
