@@ -174,6 +174,10 @@ int dispatch(int argc, char** argv) {
   add_option(simulate_app, "--out", simulated.out, "DIR",
              "folder of the result (default: "
              "results/NAME-simulated-TIME)");
+  add_option(simulate_app, "--export", simulated.exported, "FORMAT",
+             "goal: also write what each case's ranks compute, send and wait for to operations.goal in the folder, for "
+             "LogGOPSim")
+      ->check(CLI::IsMember({"goal"}));
   add_option(simulate_app, "--format", simulated.format, "FORMAT", result_format_help)->capture_default_str();
   add_option(simulate_app, "--progress", simulated.progress, "WHEN",
              "a live line on standard error: auto, always, never; json: one JSON object a line")

@@ -113,6 +113,11 @@ int simulate_and_print(const simulate_options& o, run_screen& screen, std::strin
     p.phase = "simulating";
     screen.show(p);
   };
+  if (!o.exported.empty())
+    hooks.goal = [&](std::size_t index) {
+      const std::string number = e.cases.size() == 1 ? "" : fmt::format("-{}", index + 1);
+      return (folder.path() / fmt::format("operations{}.goal", number)).string();
+    };
   hooks.record = [&](const json& record) {
     keep(record);
     if (record.at("kind") == "failure")

@@ -14,6 +14,7 @@ struct simulate_options {
   overrides changes;
   std::vector<std::string> plugin_path;
   std::string out, format = "console", progress = "auto"; // as in run_options
+  std::string exported;                                   // "goal": each case's operations in GOAL; empty: nothing
   std::string command;                                    // as typed
 };
 

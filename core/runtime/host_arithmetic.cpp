@@ -101,7 +101,9 @@ rg_status strategy_host::scale(const rg_op& op, const rg_buffer& target, double 
 // virtual clock when its declared time is over, so that results show who did not wait for it.
 rg_status strategy_host::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
   if (setup_.transport.caps.flags & RG_CAP_VIRTUAL) {
-    functions_end_ = std::max(functions_end_, now()) + setup_.work.of(op.kind, cost);
+    const std::uint64_t ns = setup_.work.of(op.kind, cost);
+    functions_end_ = std::max(functions_end_, now()) + ns;
+    if (setup_.work.begun) setup_.work.begun(ns, functions_end_);
     timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
     if (trace_recorder* const trace = setup_.trace; trace && trace->on())

@@ -250,17 +250,18 @@ void strategy_host::commit(bool server, const double* total, std::uint64_t step)
 
 rg_status strategy_host::complete_work(const rg_op& op, std::uint64_t bytes) {
   if (!(setup_.transport.caps.flags & RG_CAP_VIRTUAL)) return RG_DONE;
-  std::uint64_t ns = setup_.work.of(op.kind, bytes);
-  if (setup_.work.in_turn) {
-    work_end_ = std::max(work_end_, now()) + ns;
-    ns = work_end_ - now();
-  }
-  complete_later(op, ns, 0);
+  const std::uint64_t ns = setup_.work.of(op.kind, bytes);
+  std::uint64_t end = now() + ns;
+  if (setup_.work.in_turn) end = work_end_ = std::max(work_end_, now()) + ns;
+  if (setup_.work.begun) setup_.work.begun(ns, end);
+  timers_.add(end, op.cookie, 0);
   return RG_OK;
 }
 
 void strategy_host::complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes) {
-  timers_.add(now() + ns, op.cookie, bytes);
+  const std::uint64_t end = now() + ns;
+  if (setup_.work.begun) setup_.work.begun(ns, end);
+  timers_.add(end, op.cookie, bytes);
 }
 
 } // namespace regatta

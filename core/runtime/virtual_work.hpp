@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct virtual_work {
   double ns_per_byte = 0.1;
   std::vector<std::pair<std::uint32_t, double>> of_kind; // the same for operations of a kind, RG_OP_*, that differ
   bool in_turn = false; // a rank's operations take turns, as on the thread of a real rank; else they overlap
+  // Called when an operation begins that takes `ns` and ends at `end`, on the virtual clock. May be empty.
+  std::function<void(std::uint64_t ns, std::uint64_t end)> begun;
   // Returns the ns of an operation.
   std::uint64_t of(std::uint32_t kind, std::uint64_t bytes) const {
     double each = ns_per_byte;

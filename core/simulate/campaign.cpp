@@ -101,7 +101,8 @@ private:
       json& kept = unvaried[role];
       if (kept.is_null() || machine_.variation > 0)
         kept = in_child({&config, &prepared, &answers_.of(config), &machine_, &tensors,
-                         (config.seed * 1'000'003 + repeat) * 4 + number});
+                         (config.seed * 1'000'003 + repeat) * 4 + number,
+                         role == "case" && repeat == 0 && hooks_.goal ? hooks_.goal(index) : ""});
       done.ranks = kept;
       keep(run_record(experiment_, records_.last_run() + 1, done));
     };

@@ -16,6 +16,8 @@ namespace regatta {
 struct simulation_hooks {
   std::function<void(std::size_t index, std::uint64_t repeat)> begin; // a repeat of a case, both counted from 0
   std::function<void(const nlohmann::json& record)> record;           // it has been added to the records
+  // Returns the file for the operations of a case in GOAL (simulate/goal_file.hpp), written in its first repeat.
+  std::function<std::string(std::size_t index)> goal;
 };
 
 // Simulates every repeat of every case that has no record, each with its baseline and its contention control, and adds

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "measure/rank_record.hpp"
 #include "rank/model.hpp"
+#include "simulate/goal_file.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -245,7 +246,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
     s.shapes.push_back(t.shape);
-    s.compressible = s.compressible && t.compressible;
+    s.compressible_of.push_back(t.compressible);
   }
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
   s.network.collectives = r.facts->collectives;
@@ -275,7 +276,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
 json simulate_run(const registry& loading, const run_to_simulate& r) {
   const cluster_layout& layout = r.run->job.layout;
   const simulation_setup setup = setup_of(r);
-  const simulation_result all = simulate(loading, setup);
+  const simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
   // The bytes of the timed region are those that a run without it does not send.
   std::vector<virtual_network::counts> before(layout.size());
   if (r.run->job.warmup) {

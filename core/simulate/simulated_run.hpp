@@ -39,13 +39,15 @@ struct run_to_simulate {
   const machine_file* machine = nullptr;
   const std::vector<simulated_tensor>* tensors = nullptr;
   std::uint64_t seed = 1; // of the variation of computing times
+  std::string goal;       // file to which simulate_run() writes the run's operations in GOAL; empty: none
 };
 
 // The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it.
 simulation_setup setup_of(const run_to_simulate& r);
 
 // [any] Simulates the run. Returns the rank_record of each rank as JSON, as ranks of a real run send it; what a
-// simulation cannot know, such as losses, is missing. Throws what simulate() throws. Requires a registry that loads.
+// simulation cannot know, such as losses, is missing. Throws what simulate() throws; failure (usage) if the run has native
+// collectives and GOAL is asked for, (run) if its file cannot be written. Requires a registry that loads.
 nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
 
 // [any] Returns what the simulation leaves out although it matters for this run, as warnings of its case.

@@ -2,6 +2,7 @@
 #include "simulated_rank.hpp"
 
 #include "formula_model.hpp"
+#include "goal_recorder.hpp"
 
 #include "base/failure.hpp"
 #include "cluster/plan.hpp"
@@ -90,7 +91,7 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
     auto t = tensor(RG_TENSOR_DENSE, "t",
                     setup.shapes.empty() ? std::span(&setup.tensors[k], 1) : std::span(setup.shapes.at(k)));
-    t.compressible = setup.compressible;
+    t.compressible = setup.compressible_of.empty() ? setup.compressible : setup.compressible_of.at(k) != 0;
     t.reordered = t.ndim > 1 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors may keep matrices and convolutions
     x.tensors.push_back(t);
   }
@@ -111,6 +112,10 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   x.ghosts = setup.ghosts;
   x.no_pointers = setup.no_pointers;
   x.work = setup.work;
+  if (setup.recorder)
+    x.work.begun = [this](std::uint64_t ns, std::uint64_t end) {
+      setup_.recorder->work(rank_, network_.now(), ns, end);
+    };
   x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     for (std::uint64_t i = 0; i < count; ++i) out[i] = first_weight(0, first + i);
   };
@@ -143,7 +148,7 @@ bool simulated_rank::advance() {
       if (network_.now() < next_at_ || !strategy_->done(strategy_host::begin_step)) return moved;
       seen_.resize(strategy_->weights().size());
       tensor_ = setup_.tensors.size();
-      next_at_ = network_.now() + (rank_ == 1 ? setup_.straggler_ns : 0) + computing_.before;
+      compute_for((rank_ == 1 ? setup_.straggler_ns : 0) + computing_.before);
       forward_ = false;
       phase_ = phase::reading;
       break;
@@ -152,14 +157,14 @@ bool simulated_rank::advance() {
       if (!std::exchange(forward_, true)) times_.back().forward = network_.now();
       if (tensor_ == 0) {
         times_.back().backward = network_.now();
-        next_at_ = network_.now() + (computing_.backward.empty() ? computing_.after : computing_.backward[0]);
+        compute_for(computing_.backward.empty() ? computing_.after : computing_.backward[0]);
         phase_ = phase::computing;
         if (!setup_.ghosts) checksums_.push_back(checksum(seen_));
         break;
       }
       if (strategy_->weights_from() > strategy_->arena().slices[tensor_ - 1].first) return moved;
       read_tensor(--tensor_);
-      next_at_ = network_.now() + computing_.forward[tensor_];
+      compute_for(computing_.forward[tensor_]);
       break;
     case phase::computing:
       if (network_.now() < next_at_) return moved;
@@ -304,6 +309,11 @@ void simulated_rank::begin_step() {
   phase_ = phase::beginning;
 }
 
+void simulated_rank::compute_for(std::uint64_t ns) {
+  next_at_ = network_.now() + ns;
+  if (setup_.recorder) setup_.recorder->compute(rank_, network_.now(), ns);
+}
+
 void simulated_rank::read_tensor(std::size_t t) {
   if (setup_.ghosts) return;
   const rg_slice& s = strategy_->arena().slices[t];
@@ -344,9 +354,9 @@ void simulated_rank::compute_tensor() {
   }
   strategy_->gradients_ready(s.first + s.count);
   if (++tensor_ < setup_.tensors.size()) {
-    next_at_ = network_.now() + computing_.backward[tensor_];
+    compute_for(computing_.backward[tensor_]);
   } else if (computing_.after) {
-    next_at_ = network_.now() + computing_.after;
+    compute_for(computing_.after);
   } else {
     end_step();
   }

@@ -56,6 +56,7 @@ private:
   void compute_table();
   void compute_times_of_step(); // sets computing_
   void begin_step();
+  void compute_for(std::uint64_t ns); // sets next_at_
   void read_tensor(std::size_t t);
   void fill_gradients(std::span<float> g, const rg_slice& s);
   void require_unchanged(std::uint64_t first) const; // throws if weights from `first` on are not those that were read

@@ -225,7 +225,8 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
                           setup.network.links.empty() ? std::vector<std::uint32_t>() : links_of(setup, layout));
   std::optional<folded_ranks> folded;
   std::string whole;
-  if (setup.fold != folding::off) {
+  if (setup.recorder) network.record(*setup.recorder);
+  if (setup.fold != folding::off && !setup.recorder) {
     whole = folded_ranks::obstacle(setup, plan, layout);
     if (whole.empty()) network.fold(folded.emplace(setup, plan, layout));
   }

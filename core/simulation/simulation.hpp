@@ -28,6 +28,8 @@
 
 namespace regatta {
 
+class goal_recorder;
+
 // The state from which a run can go on, by rank.
 struct simulated_checkpoint {
   struct rank {
@@ -103,6 +105,7 @@ struct simulation_setup {
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
   std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors
   bool compressible = true;                             // rg_tensor.compressible of all tensors
+  std::vector<char> compressible_of;                    // the same of each tensor; empty: `compressible` of all
   // How strongly each element of the arena is pulled to a target value; 0: not at all, gradients only fluctuate. The
   // targets of neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;
@@ -131,6 +134,8 @@ struct simulation_setup {
   std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
   virtual_work work;                          // of the strategies' operations
   folding fold = folding::off;
+  // If not null, records the operations of all ranks, which then are not folded.
+  goal_recorder* recorder = nullptr;
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;

@@ -2,6 +2,7 @@
 #include "virtual_network.hpp"
 
 #include "folding.hpp"
+#include "goal_recorder.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -75,6 +76,7 @@ void virtual_network::advance(std::uint64_t t) {
 }
 
 void virtual_network::end(std::uint32_t number, std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
+  if (recorder_) recorder_->ended(number, now(), cookie, bytes);
   rank& r = *ranks_[number];
   rg_completion c{};
   c.cookie = cookie;
@@ -151,6 +153,7 @@ rg_status virtual_network::send(const rank& from, const rg_transfer& t) {
   x.lane = static_cast<std::uint16_t>(t.lane);
   x.channel = c;
   if (folded_) folded_->sent(now(), x.from, x.to, x.lane, x.bytes);
+  if (recorder_) recorder_->send(x.from, now(), x.cookie, x.to, x.lane, x.bytes);
   if (options_.eager) {
     transmit(m);
   } else {
@@ -182,6 +185,7 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   if (t.address && x.bytes)
     x.bytes_in = std::make_unique<receive::memory>(receive::memory{
         t.address, std::make_shared<received_bytes>(received_bytes{x.offset, x.adds, t.peer, t.lane, {}}), {}});
+  if (recorder_) recorder_->receive(to.number, now(), x.cookie, t.peer, t.lane, x.bytes);
   to.posted.add(receives_, r);
   channels_[c].receives.push(receives_, r);
   match(c);
@@ -360,6 +364,7 @@ rg_status virtual_network::collective(rank& r, const rg_collective& c) {
     return RG_AGAIN;
   }
   ++outstanding_;
+  if (recorder_) recorder_->collective();
   const std::uint32_t number = collectives_.join(r.number, c);
   if (number != UINT32_MAX)
     events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);

@@ -33,6 +33,7 @@
 namespace regatta {
 
 class folded_ranks;
+class goal_recorder;
 
 class virtual_network final : message_sink {
 public:
@@ -41,6 +42,8 @@ public:
   // Delivers the messages of ranks that are not simulated, as copies of those of the ones that are. Borrows `folded`.
   // Call it before any message.
   void fold(folded_ranks& folded) { folded_ = &folded; }
+  // Reports sends, receives and their ends to `to`, which is borrowed. Call it before any message.
+  void record(goal_recorder& to) { recorder_ = &to; }
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
   // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
@@ -142,6 +145,7 @@ private:
   std::vector<std::pair<std::uint32_t, std::uint32_t>> copies_; // of arrived()
   native_collectives collectives_;
   folded_ranks* folded_ = nullptr;
+  goal_recorder* recorder_ = nullptr;
 };
 
 } // namespace regatta

@@ -107,6 +107,38 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("weights are compressed beside biases, which are not") {
+  const folder s;
+  std::ofstream(s.path / "mlp.toml") << "[model]\nplugin = \"mlp\"\nhidden = [256]\n[cluster]\nworkers = 2\n"
+                                        "[transport]\nplugin = \"tcp\"\n[measure]\nwarmup = 0\nsteps = 2\n"
+                                        "[sweep]\n\"strategy.plugin\" = [\"allreduce\", \"dgc\"]\n";
+  const outcome o = program(s, "simulate mlp.toml --machine m.toml --format json --progress never --out a");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const auto sent = [entries = parsed(o.out).at("results")](std::size_t i) {
+    return entries.at(i).at("bytes").at("sent_per_step").at("worker").get<double>();
+  };
+  CHECK(sent(1) > 0);
+  CHECK(sent(1) < 0.05 * sent(0));
+}
+
+TEST_CASE("--export goal writes the operations of each case, once") {
+  const folder s;
+  const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");
+  const json plain = simulated(s, "--machine m.toml --out b --set measure.steps=1");
+  CHECK(d.at("results") == plain.at("results")); // not folded, with the same figures
+  const std::string alone = read(s.path / "a/operations-1.goal"), two = read(s.path / "a/operations-2.goal");
+  CHECK(alone.find("num_ranks 1\n") != std::string::npos);
+  CHECK(alone.find("calc ") != std::string::npos);
+  CHECK(alone.find("send ") == std::string::npos);
+  CHECK(two.find("// allreduce, 2 workers, 0 servers, 2 steps; times in ns\n// ends at ") == 0);
+  CHECK(two.find("o 5000, g 0, G 0.8, O 0.1\nnum_ranks 2\n") != std::string::npos);
+  CHECK(two.find("b to 1 tag ") != std::string::npos);
+  CHECK(two.find("b from 1 tag ") != std::string::npos);
+  CHECK(!fs::exists(s.path / "b/operations-1.goal"));
+  CHECK(program(s, "simulate x.toml --machine m.toml --export trace").code == 2);
+}
+
 TEST_CASE("a simulated result is not compared with a measured one") {
   const folder s;
   simulated(s, "--machine m.toml --out a");
