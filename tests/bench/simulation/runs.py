@@ -8,6 +8,11 @@ sys.path.insert(0, str(ROOT / "tests/cluster"))
 import support
 from cells import RATES, SIZES, Cell, experiment
 
+# Of the test hosts, what the simulator does not model: loss (a deep queue), and TCP's behaviour after a pause.
+QUEUE = "2s"
+TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
+MTU = "9000"  # the kernel cuts what it sends over a limited link into packets, each of which takes time of a core
+
 STATE = ROOT / "build/release/simulation-bench"
 LIMIT = 180.0  # seconds of one run
 
@@ -32,6 +37,13 @@ class Hosts:
     def made(self):
         if not self.cluster:
             self.cluster = support.Cluster(self.most)
+            switch = support.of_hosts.Cluster(self.cluster.name).on_switch
+            for host in range(self.most):
+                for name, value in TUNING.items():
+                    self.cluster.on(f"n{host}", "sh", "-c", f"echo {value} >/proc/sys/net/ipv4/{name}")
+                self.cluster.on(f"n{host}", "ip", "link", "set", "eth0", "mtu", MTU)
+                switch("ip", "link", "set", f"n{host}.0", "mtu", MTU)
+            switch("ip", "link", "set", "br0", "mtu", MTU)
         return self.cluster
 
     def limit(self, rate):
@@ -40,7 +52,7 @@ class Hosts:
         cluster = self.made()
         if self.limited != rate:
             for host in range(self.most):
-                cluster.tool("rate", f"n{host}", rate)
+                cluster.tool("rate", f"n{host}", rate, "--queue", QUEUE)
         self.limited = rate
 
     def launch(self, hosts, on_host, *arguments):
