@@ -13,16 +13,19 @@ def bits_per_second(rate):
     return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2]]
 
 
-def limit_rate(on, device, rate):
-    """Limits what leaves through the device. The bucket holds 1 ms, the queue 20 ms, as in a shallow switch."""
+QUEUE = "20ms"  # as in a shallow switch
+
+
+def limit_rate(on, device, rate, queue):
+    """Limits what leaves through the device. The bucket holds 1 ms; what waits longer than `queue` is dropped."""
     burst = max(int(bits_per_second(rate) / 8 * 1e-3), 16384)
-    on("tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", str(burst), "latency", "20ms")
+    on("tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", str(burst), "latency", queue)
 
 
-def set_rate(cluster, link, rate):
+def set_rate(cluster, link, rate, queue):
     host, network = link.split(".")
-    limit_rate(cluster.on_switch, link, rate)
-    limit_rate(lambda *command: cluster.on_host(host, *command), f"eth{network}", rate)
+    limit_rate(cluster.on_switch, link, rate, queue)
+    limit_rate(lambda *command: cluster.on_host(host, *command), f"eth{network}", rate, queue)
 
 
 # The forwarder has its standard input and output in the switch's private /dev/shm. Opened with <>, a FIFO never blocks
@@ -70,7 +73,7 @@ def impair(options):
 def rate(options):
     cluster = Cluster(options.prefix)
     for link in cluster.ports(options.link):
-        set_rate(cluster, link, options.rate)
+        set_rate(cluster, link, options.rate, options.queue)
 
 
 def link_state(options):

@@ -19,7 +19,7 @@ import argparse, os, re, signal, subprocess, sys, time
 sys.dont_write_bytecode = True  # nothing is left in the source tree
 from cluster import MARK, NAMESPACES, SKIPPED, SWITCH, Cluster, clusters, cpu_group, end, enter_namespaces, libc
 from cluster import run, take_down
-from faults import impair, limit_cpu, link_state, power_off, rate, set_rate, start_forwarder
+from faults import QUEUE, impair, limit_cpu, link_state, power_off, rate, set_rate, start_forwarder
 
 # --- up
 
@@ -144,7 +144,7 @@ def connect(cluster, host, network, options):
                     "dev", end_of_host)
     cluster.on_host(host, "ip", "link", "set", end_of_host, "up")
     if options.rate:
-        set_rate(cluster, port(host, network), options.rate)
+        set_rate(cluster, port(host, network), options.rate, QUEUE)
 
 
 def check_machine():
@@ -255,7 +255,8 @@ def main():
          (["--stale"], {"metavar": "NAME", "help": "clusters NAME-PID whose process PID has ended"}))
     verb("impair", impair, "change what passes: delay=200ms loss=1%% rate=1mbit, cut=in, clear, show (forwarder.cpp)",
          (["link"], {"metavar": "HOST[.NETWORK]"}), (["words"], {"nargs": "+"}))
-    verb("rate", rate, "limit a link, each way", (["link"], {"metavar": "HOST[.NETWORK]"}), (["rate"], {}))
+    verb("rate", rate, "limit a link, each way", (["link"], {"metavar": "HOST[.NETWORK]"}), (["rate"], {}),
+         (["--queue"], {"default": QUEUE, "help": "what would wait longer is dropped; default: " + QUEUE}))
     verb("link", link_state, "pull or plug the cable",
          (["link"], {"metavar": "HOST[.NETWORK]"}), (["state"], {"choices": ["up", "down"]}))
     verb("poweroff", power_off, "pull the cables, then kill all processes of a host", (["host"], {}))

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures and simulates cells (cells.py) and what both need: the calibration, and what the machine carries."""
+import csv, json, os, subprocess, sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+import support
+from cells import RATES, SIZES, Cell, experiment
+
+# Of the test hosts, what the simulator does not model: loss (a deep queue), and TCP's behaviour after a pause.
+QUEUE = "2s"
+TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
+MTU = "9000"  # the kernel cuts what it sends over a limited link into packets, each of which takes time of a core
+
+STATE = ROOT / "build/release/simulation-bench"
+LIMIT = 180.0  # seconds of one run
+
+
+def say(text):
+    print(f"simulation: {text}", file=sys.stderr, flush=True)
+
+
+def regatta(*arguments):
+    done = subprocess.run([support.REGATTA, *map(str, arguments)], text=True, capture_output=True)
+    if done.returncode:
+        sys.exit(f"simulation: regatta {' '.join(map(str, arguments))}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+class Hosts:
+    """Test hosts whose links have no limit at first; made when they are needed."""
+
+    def __init__(self, most):
+        self.most, self.cluster, self.limited = most, None, None
+
+    def made(self):
+        if not self.cluster:
+            self.cluster = support.Cluster(self.most)
+            switch = support.of_hosts.Cluster(self.cluster.name).on_switch
+            for host in range(self.most):
+                for name, value in TUNING.items():
+                    self.cluster.on(f"n{host}", "sh", "-c", f"echo {value} >/proc/sys/net/ipv4/{name}")
+                self.cluster.on(f"n{host}", "ip", "link", "set", "eth0", "mtu", MTU)
+                switch("ip", "link", "set", f"n{host}.0", "mtu", MTU)
+            switch("ip", "link", "set", "br0", "mtu", MTU)
+        return self.cluster
+
+    def limit(self, rate):
+        """Limits all links; a rate that is far above what they carry stands for no limit."""
+        rate = rate or "100gbit"
+        cluster = self.made()
+        if self.limited != rate:
+            for host in range(self.most):
+                cluster.tool("rate", f"n{host}", rate, "--queue", QUEUE)
+        self.limited = rate
+
+    def launch(self, hosts, on_host, *arguments):
+        """Runs a verb in a process for each rank. Returns what process 0 printed."""
+        places = [f"n{host}" for host in range(hosts) for _ in range(on_host)]
+        launch = support.Launch(self.made(), places, *map(str, arguments))
+        launch.wait(LIMIT)
+        if any(launch.codes()):
+            say(launch.text())
+            raise RuntimeError(f"exit codes {launch.codes()}")
+        return launch.output(0)
+
+
+def comm(hosts, ranks, *arguments):
+    text = hosts.launch(ranks, 1, "comm", "--transport", "tcp", "--no-pin", "--ranks", ranks, "--format", "csv",
+                        *arguments)
+    rows = list(csv.DictReader(text[text.index("transport,"):].splitlines()))
+    return {(row["op"], int(row["bytes"])): row for row in rows}
+
+
+def carried(hosts, ranks):
+    """Returns the bytes per second that all links together carry without limits, in a ring of this many hosts."""
+    hosts.limit(None)
+    size = 4 << 20
+    row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max", f"{size}B", "--seconds",
+                1).values()
+    return ranks * float(row["bus_bandwidth"])
+
+
+def network_file(hosts, rate):
+    """Writes the [network] between two hosts: bandwidth from exchanges in both directions, latency from ping-pong."""
+    hosts.limit(rate)
+    # About 100 ms and 400 ms: the bucket of the kernel's limit, which is full after a pause, is left out.
+    small = int(RATES[rate] / 8 * 0.1) // 64 * 64
+    large = 4 * small
+    rows = comm(hosts, 2, "--op", "allreduce,send", "--algorithm", "ring", "--min", f"{small}B", "--max", f"{large}B",
+                "--factor", 4, "--seconds", 1)
+    seconds = [float(rows["allreduce", size]["seconds.median"]) for size in (small, large)]
+    bandwidth = (large - small) / (seconds[1] - seconds[0])
+    path = STATE / f"network-{rate}.toml"
+    path.write_text(f'[network]\nbandwidth = "{bandwidth * 8 / 1e9:.6f}Gbit/s"\nlatency = "0us"\n')
+    say(f"{rate}: {bandwidth * 8 / 1e6:.2f} Mbit/s of payload in both directions at once, "
+        f"{1e6 * float(rows['send', large]['seconds.median']):.0f} us for {large} bytes one way")
+
+
+def machine_file(rate, size):
+    """Calibrates the model of these cells, with one rank and with two."""
+    path = STATE / f"machine-{rate}-{size.bytes}.toml"
+    toml = support.write("calibrate.toml", experiment(Cell("tbf", rate, "ring", 1, size)))
+    print(regatta("calibrate", toml, "-o", path, "--transport", "tcp", "--progress", "never"), end="", file=sys.stderr)
+
+
+def samples_per_second(folder):
+    entry, = json.loads((folder / "result.json").read_text())["results"]
+    if entry["status"] != "ok":
+        raise RuntimeError(entry.get("error", entry["status"]))
+    return entry
+
+
+def measure(hosts, cell):
+    out = support.folder / "measured"
+    subprocess.run(["rm", "-rf", str(out)])
+    toml = support.write("cell.toml", experiment(cell))
+    arguments = ["run", toml, "--out", str(out), "--progress", "never"]
+    if cell.network == "tbf":
+        hosts.limit(cell.rate)
+        hosts.launch(cell.hosts(), cell.ranks_on_host(), *arguments)
+    else:
+        regatta(*arguments)
+    return samples_per_second(out)
+
+
+def simulate(cell):
+    out = support.folder / "simulated"
+    subprocess.run(["rm", "-rf", str(out)])
+    toml = support.write("cell.toml", experiment(cell))
+    several = ["--network", STATE / f"network-{cell.rate}.toml", "--set", f"cluster.hosts={cell.hosts()}"]
+    regatta("simulate", toml, "--machine", STATE / f"machine-{cell.rate}-{cell.size.bytes}.toml",
+            *(several if cell.network == "tbf" else []), "--out", out, "--progress", "never")
+    return samples_per_second(out)
