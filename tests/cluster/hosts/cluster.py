@@ -15,10 +15,10 @@ def end(code, message):
     sys.exit(code)
 
 
-def run(*command, inside=None, namespaces=()):
+def run(*command, inside=None, namespaces=(), standard_input=""):
     """Runs a command, in the namespaces of the process `inside` if one is given. Ends the program if it fails."""
     enter = (lambda: enter_namespaces(inside, namespaces)) if inside else None
-    done = subprocess.run(command, preexec_fn=enter, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(command, preexec_fn=enter, input=standard_input, capture_output=True, text=True)
     if done.returncode != 0:
         end(1, f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
@@ -86,8 +86,9 @@ class Cluster:
         found = [name for name in ports if not network or name == link]
         return found or end(2, f"cluster {self.name} has no link \"{link}\"; {host} has {', '.join(ports)}")
 
-    def on_host(self, host, *command):
-        return run(*command, inside=self.init(host), namespaces=("net", "uts", "ipc", "mnt"))
+    def on_host(self, host, *command, standard_input=""):
+        return run(*command, inside=self.init(host), namespaces=("net", "uts", "ipc", "mnt"),
+                   standard_input=standard_input)
 
     def on_switch(self, *command):
         return run(*command, inside=self.inits[SWITCH], namespaces=("net", "mnt"))

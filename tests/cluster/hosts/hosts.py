@@ -126,6 +126,8 @@ def make(name, hosts, clocks, options):
         cluster.on_switch("ip", "link", "set", f"br{network}", "up")
         for host in hosts:
             connect(cluster, host, network, options)
+        if len(hosts) * (len(hosts) - 1) > MOST_NEIGHBOURS:
+            introduce(cluster, hosts, f"eth{network}", f"10.{77 + network}.0")
 
 
 def connect(cluster, host, network, options):
@@ -145,6 +147,23 @@ def connect(cluster, host, network, options):
     cluster.on_host(host, "ip", "link", "set", end_of_host, "up")
     if options.rate:
         set_rate(cluster, port(host, network), options.rate, QUEUE)
+
+
+# The kernel has one table of neighbours for all network namespaces, and drops entries above gc_thresh2 (512).
+MOST_NEIGHBOURS = 400
+
+
+def introduce(cluster, hosts, device, subnet):
+    """Gives every host the hardware addresses of all others: permanent entries do not count towards the limits of the
+    neighbour table, and no host asks for an address."""
+    def address(host):
+        return cluster.on_host(host, "cat", f"/sys/class/net/{device}/address").strip()
+
+    of_host = {host: address(host) for host in hosts}
+    for host in hosts:
+        lines = "".join(f"neigh replace {subnet}.{1 + int(other[1:])} lladdr {mac} dev {device} nud permanent\n"
+                        for other, mac in of_host.items() if other != host)
+        cluster.on_host(host, "ip", "-batch", "-", standard_input=lines)
 
 
 def check_machine():
