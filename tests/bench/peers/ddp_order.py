@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of strategies and efficiencies, in Regatta, in Regatta's simulation, and in PyTorch over gloo.
+
+  ddp_order.py measure FOLDER CELL...   CELL: MODEL,WORKERS,RATE, such as vgg16,2,1gbit; RATE may be none
+  ddp_order.py table FOLDER             from all cells that the folder has
+
+Each worker is a test host of its own (tests/cluster/README.md; needs root) on core `rank % cores`; RATE limits the
+links of hosts. Strategies are all-reduce in fp32, in fp16 on the wire, and PowerSGD of rank 2, in turn with DDP.
+`measure` calibrates a model first, once. Build `product` and `custom_strategy_powersgd` before.
+"""
+import itertools
+import json
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HOSTS = ROOT / "tests/cluster/hosts/hosts.py"
+BUILD = ROOT / "build/release"
+REGATTA = BUILD / "bin/regatta"
+PEER = pathlib.Path(__file__).with_name("ddp.py")
+CORES = len(os.sched_getaffinity(0))
+TURNS = 2
+STRATEGIES = {
+    "plain": '[strategy]\nplugin = "allreduce"\nalgorithm = "ring"\n',
+    "fp16": '[strategy]\nplugin = "allreduce"\nalgorithm = "ring"\nwire = "fp16"\n',
+    "powersgd": '[strategy]\nplugin = "powersgd"\nrank = 2\n',
+}
+MODELS = {  # Regatta's parameters, the batch of a worker, steps of a short and of a long one
+    "mlp": ('plugin = "mlp"', 64, {"none": 40, "1gbit": 20, "100mbit": 5}),
+    "resnet18": ('plugin = "resnet50"\ninput = "cifar10"\ndepth = 18\nwidth = 32', 32,
+                 {"none": 5, "1gbit": 4, "100mbit": 3}),
+    "vgg16": ('plugin = "vgg16"', 16, {"none": 5, "1gbit": 4, "200mbit": 2}),
+}
+WARMUP = 3  # the first two steps of DDP's PowerSGD are plain
+
+
+def experiment(model, workers, strategy, steps):
+    parameters, batch, _ = MODELS[model]
+    alone = workers == 1
+    return (f'[experiment]\nplugin_path = ["{BUILD}/examples/custom_strategy_powersgd.so"]\n[model]\n{parameters}\n'
+            f'[train]\nbatch = {batch}\n[optimizer]\nplugin = "momentum"\nlr = 0.001\n'
+            f'[cluster]\nworkers = {workers}\npin = false\nthreads = 1\n'
+            + ('[strategy]\nplugin = "none"\n' if alone else STRATEGIES[strategy])
+            + f'[transport]\nplugin = "{"null" if alone else "tcp"}"\n'
+            f'[measure]\nwarmup = {WARMUP}\nsteps = {steps}\nrepeats = 1\nbaseline = false\n')
+
+
+def checked(process, what):
+    out, err = process.communicate(timeout=300)
+    if process.returncode:
+        raise RuntimeError(f"{what}: exit code {process.returncode}\n{out}\n{err}")
+    return out
+
+
+def start(host, rank, environment, command):
+    prefix = [HOSTS, "exec", host] if host else []
+    return subprocess.Popen([*prefix, "env", *environment, "taskset", "-c", str(rank % CORES), *map(str, command)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def all_of(workers, environment, command):
+    """Runs command(rank) on every host, or without a host if there is one worker; returns what rank 0 prints."""
+    processes = [start(f"n{r}" if workers > 1 else None, r, environment(r) if workers > 1 else [], command(r))
+                 for r in range(workers)]
+    return [checked(p, f"rank {r}") for r, p in enumerate(processes)][0]
+
+
+def rate_of(document):
+    return document["results"][0]["samples_per_second"]["median"]
+
+
+def torch_rate(model, workers, strategy, steps):
+    return json.loads(all_of(
+        workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"],
+        lambda r: ["/usr/bin/python3", PEER, "--model", model, "--hook", strategy, "--batch", MODELS[model][1],
+                   "--steps", steps, "--warmup", WARMUP, "--rank", r, "--ranks", workers, "--master",
+                   "10.77.0.1:29400"]))["samples_per_second"]
+
+
+def regatta_rate(folder, model, workers, strategy, steps):
+    file, secret = folder / "x.toml", folder / "secret"
+    file.write_text(experiment(model, workers, strategy, steps))
+    if not secret.exists():
+        secret.touch(0o600)
+        secret.write_bytes(os.urandom(32))
+    subprocess.run(["rm", "-rf", folder / "out"], check=True)
+    all_of(workers, lambda r: [f"REGATTA_RANK={r}", f"REGATTA_RANKS={workers}", "REGATTA_COORDINATOR=n0:7117",
+                               f"REGATTA_SECRET_FILE={secret}"],
+           lambda r: [REGATTA, "run", file, "--progress", "never", "--out", folder / "out"])
+    return rate_of(json.loads((folder / "out/result.json").read_text()))
+
+
+def machine_of(folder, model, workers, speed):
+    """The calibrated machine file, where more workers than cores slow each other down; `speed` (samples/s of one
+    worker) replaces its computing."""
+    text = (folder / f"{model}.toml").read_text()
+    slower = max(1, workers / CORES)
+    if speed:
+        text = (text[:text.index("[model]")] + f'[compute]\nbatch = {MODELS[model][1]}\n'
+                f'samples_per_second = {speed / slower}\n' + text[text.index("[work]"):])
+    text = re.sub(r'(forward|backward) = "(\d+)ns"', lambda m: f'{m[1]} = "{round(int(m[2]) * slower)}ns"', text)
+    file = folder / "machine.toml"
+    file.write_text(text)
+    return file
+
+
+def simulated_rate(folder, model, workers, strategy, steps, rate, speed=None):
+    file, network = folder / "s.toml", folder / "n.toml"
+    machine = machine_of(folder, model, workers, speed)
+    file.write_text(experiment(model, workers, strategy, steps))
+    limit = {"none": "20Gbit/s", "1gbit": "0.957Gbit/s", "200mbit": "0.191Gbit/s", "100mbit": "0.0957Gbit/s"}[rate]
+    network.write_text(f'[network]\nbandwidth = "{limit}"\nlatency = "20us"\n')  # without the headers of TCP and IP
+    out = subprocess.run([REGATTA, "simulate", file, "--machine", machine, "--network", network,
+                          "--set", f"cluster.hosts={workers}",
+                          "--format", "json", "--progress", "never", "--out", folder / "simulated"],
+                         capture_output=True, text=True, check=False)
+    subprocess.run(["rm", "-rf", folder / "simulated"], check=True)
+    if out.returncode:
+        raise RuntimeError(out.stderr)
+    return rate_of(json.loads(out.stdout))
+
+
+def calibrate(folder, model):
+    if (folder / f"{model}.toml").exists():
+        return
+    file = folder / "c.toml"
+    file.write_text(experiment(model, 1, "", 10))
+    out = subprocess.run([REGATTA, "calibrate", file, "-o", folder / f"{model}.toml", "--transport", "tcp",
+                          "--progress", "never"], capture_output=True, text=True, check=False)
+    print(out.stdout, out.stderr, sep="", flush=True)
+    if out.returncode:
+        raise RuntimeError("no calibration")
+
+
+def measure(folder, cell):
+    model, workers, rate = cell.split(",")
+    workers, steps = int(workers), MODELS[model][2][rate]
+    figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta")}
+    alone = {"torch": [], "regatta": []}
+    calibrate(folder, model)
+    os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
+    limit = [] if rate == "none" else ["--rate", rate]
+    subprocess.run([HOSTS, "up", str(workers), *limit], check=True, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(TURNS):
+            few = MODELS[model][2]["none"]
+            alone["torch"].append(torch_rate(model, 1, "plain", few))
+            alone["regatta"].append(regatta_rate(folder, model, 1, "", few))
+            for name in STRATEGIES:
+                figures["torch"][name].append(torch_rate(model, workers, name, steps))
+                figures["regatta"][name].append(regatta_rate(folder, model, workers, name, steps))
+            (folder / f"cell-{cell}.json").write_text(json.dumps({"cell": cell, "alone": alone, **figures}))
+            print(cell, alone, figures, f"load {os.getloadavg()[0]:.1f}", flush=True)
+    finally:
+        subprocess.run([HOSTS, "down"], check=True)
+
+
+def order_agrees(a, b):
+    """Whether two pairs of lists are in the same order; None if either's ranges overlap or differ by less than 3 %."""
+    signs = []
+    for first, second in (a, b):
+        if max(first) * 1.03 < min(second):
+            signs.append(-1)
+        elif max(second) * 1.03 < min(first):
+            signs.append(1)
+        else:
+            return None
+    return signs[0] == signs[1]
+
+
+def table(folder):
+    """The last two columns: with the calibration, and with PyTorch's speed of one worker in place of its computing."""
+    print("| model | workers | link | strategy | PyTorch | E | Regatta | E | simulated | E | at PyTorch's speed | E |\n"
+          "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    sides = ("regatta", "simulated", "at its speed")
+    pairs, apart = {side: [] for side in sides}, {side: [] for side in sides}
+    simulation_apart = []
+    for path in sorted(folder.glob("cell-*.json")):
+        c = json.loads(path.read_text())
+        model, workers, rate = c["cell"].split(",")
+        n, steps = int(workers), MODELS[model][2][rate]
+        base = {side: max(v) for side, v in c["alone"].items()}  # a disturbance only slows
+        for side, speed in (("simulated", None), ("at its speed", base["torch"])):
+            c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, speed)] for s in STRATEGIES}
+            base[side] = simulated_rate(folder, model, 1, "", steps, rate, speed)
+        efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
+        for s in STRATEGIES:
+            cells = [f"{max(c[side][s]):.0f} | {efficiency[side][s]:.3f}" for side in ("torch", *sides)]
+            print(f"| {model} | {n} | {rate} | {s} | " + " | ".join(cells) + " |")
+            for side in sides:
+                apart[side].append(100 * abs(efficiency[side][s] - efficiency["torch"][s]))
+            simulation_apart.append(100 * abs(efficiency["simulated"][s] - efficiency["regatta"][s]))
+        for a, b in itertools.combinations(STRATEGIES, 2):
+            for side in sides:
+                agrees = order_agrees((c["torch"][a], c["torch"][b]), (c[side][a], c[side][b]))
+                pairs[side].append(agrees)
+                if agrees is False:
+                    print(f"  ({side} {model},{n},{rate}: {a} and {b} are in another order)", file=sys.stderr)
+    print()
+    for side in sides:
+        decided = [p for p in pairs[side] if p is not None]
+        print(f"* {side}: {sum(decided)} of {len(decided)} pairs in PyTorch's order, {len(pairs[side]) - len(decided)} "
+              f"within noise; E is {statistics.median(apart[side]):.1f} points off in the median, "
+              f"{max(apart[side]):.1f} at most, {sum(x <= 5 for x in apart[side])} of {len(apart[side])} within 5")
+    print(f"* simulated beside Regatta: E is {statistics.median(simulation_apart):.1f} points off in the median, "
+          f"{max(simulation_apart):.1f} at most")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the hosts down
+    where = pathlib.Path(sys.argv[2])
+    where.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1] == "table":
+        table(where)
+    else:
+        for one in sys.argv[3:]:
+            measure(where, one)
