@@ -14,6 +14,8 @@ struct simulate_options {
   overrides changes;
   std::vector<std::string> plugin_path;
   std::string out, format = "console", progress = "auto"; // as in run_options
+  bool resume = false;                                    // as in run_options
+  std::size_t jobs = 0;                                   // the most simulations at once; 0: one for each core
   std::string command;                                    // as typed
 };
 

@@ -111,3 +111,96 @@ TEST_CASE("a calibration is what a simulation of one worker gives back") {
   CHECK(d.at("results").at(1).at("workers") == 2);
   CHECK(d.at("results").at(1).at("status") == "ok");
 }
+
+TEST_CASE("a simulated step of sparse tables has the bytes of a real one, where every row is touched") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << R"(
+[model]
+plugin = "ctr"
+rows = 40
+hidden = [8]
+[data]
+source = "random"
+[train]
+batch = 64
+[cluster]
+servers = 2
+workers = 2
+colocate = true
+[transport]
+plugin = "shm"
+[measure]
+warmup = 2
+steps = 4
+repeats = 1
+baseline = false
+[strategy.geo_ps]
+k = 2
+[sweep]
+"strategy.plugin" = ["allreduce", "sync_ps", "async_ps", "geo_ps"]
+)";
+  const json there = simulated(s, "--machine m.toml --out a");
+  const outcome o = program(s, "run x.toml --format json --progress never --out b");
+  REQUIRE(o.code == 0);
+  const json here = parsed(o.out);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    const json &a = there.at("results").at(i), &b = here.at("results").at(i);
+    CHECK(a.at("given_bytes") == b.at("given_bytes"));
+    CHECK(a.at("given_bytes").get<double>() > 2 * 4 * 40 * 10 * 4);
+  }
+}
+
+TEST_CASE("simulations side by side give the records of one after the other, in their order") {
+  const folder s;
+  const std::string options = "--machine m.toml --progress never --sweep strategy.algorithm=ring,sharded ";
+  const auto records = [&](const std::string& out, const char* jobs) {
+    const outcome o = program(s, "simulate x.toml " + options + "--out " + out + " --jobs " + jobs);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    std::string text = read(s.path / out / "records.jsonl");
+    return text.substr(text.find('\n')); // the first has the date
+  };
+  const std::string one = records("a", "1");
+  CHECK(std::count(one.begin(), one.end(), '\n') > 8);
+  CHECK(records("b", "4") == one);
+}
+
+TEST_CASE("--resume keeps the finished runs, and refuses other machines and measured runs") {
+  const folder s;
+  const json whole = simulated(s, "--machine m.toml --out a");
+  const std::string text = read(s.path / "a/records.jsonl");
+  std::size_t end = 0; // the context and three runs, as if it had been interrupted there
+  for (int line = 0; line < 4; ++line) end = text.find('\n', end) + 1;
+  std::ofstream(s.path / "a/records.jsonl") << text.substr(0, end);
+  CHECK(program(s, "simulate x.toml --machine m.toml --out a").code == 2);
+  const json resumed = simulated(s, "--machine m.toml --out a --resume");
+  CHECK(resumed.at("results") == whole.at("results"));
+  CHECK(read(s.path / "a/records.jsonl").substr(0, end) == text.substr(0, end));
+  CHECK(program(s, "simulate x.toml --machine m.toml --resume").err.find("expected --out DIR") != std::string::npos);
+  std::ofstream(s.path / "m.toml", std::ios::app) << "# another file\n";
+  const outcome other = program(s, "simulate x.toml --machine m.toml --out a --resume");
+  CHECK(other.code == 2);
+  CHECK(other.err.find("the machine or the network file differs") != std::string::npos);
+  const outcome measured = program(s, "run x.toml --out a --resume");
+  CHECK(measured.code == 2);
+  CHECK(measured.err.find("cannot resume") != std::string::npos);
+}
+
+TEST_CASE("a simulated result says so to programs, in claims, and where it would pass for a measurement") {
+  const folder s;
+  std::ofstream(s.path / "x.toml", std::ios::app) << "[[claim]]\nmetric = \"efficiency\"\nleft = { "
+                                                     "cluster.workers = 2 }\nat_least = 0.1\n";
+  const outcome o = program(s, "simulate x.toml --machine m.toml --out a --format json --progress json");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(parsed(o.out).at("claims").at(0).at("simulated") == true);
+  CHECK(o.err.find("\"kind\":\"progress\"") != std::string::npos);
+  CHECK(o.err.find("\"kind\":\"end\"") != std::string::npos);
+  CHECK(program(s, "report a").out.find("(simulated)") != std::string::npos);
+  for (const char* command : {"artifact a -o a.tar.gz", "run --again a"}) {
+    const outcome refused = program(s, command);
+    CHECK(refused.code == 2);
+    CHECK(refused.err.find("expected a measured result, got a simulated one") != std::string::npos);
+  }
+}
