@@ -93,7 +93,7 @@ private:
     for (const char* member : {"kind", "id", "version", "sha256", "built_in"}) packed[member] = plugin.at(member);
     if (plugin.at("built_in") == true) return packed;
     const std::optional<std::string> binary = content_of(path);
-    if (binary && sum_of_bytes(*binary) == plugin.at("sha256"))
+    if (binary && json(sum_of_bytes(*binary)) == plugin.at("sha256"))
       packed["file"] = add_binary(path.filename().string(), *binary);
     else
       packed_.notes.push_back(fmt::format("{}: {} {}: its binary is left out", name, path.string(),

@@ -29,7 +29,7 @@ void check_sums(const artifact& a, const json& sums) {
   for (const auto& [name, sum] : sums.items()) {
     sha256 actual;
     actual.add(content_in(a, name));
-    if (actual.hex() != sum)
+    if (json(actual.hex()) != sum)
       throw refused_artifact(fmt::format("{} has another SHA-256 than artifact.json lists", one_line(name)));
   }
   for (const archived_file& file : a.files)

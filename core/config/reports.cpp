@@ -22,7 +22,7 @@ struct report_key {
   const char *name, *help;
 };
 
-constexpr report_key keys[] = {
+constexpr report_key report_keys[] = {
     {"title", "the table's title"},
     {"rows", "the key whose values head the rows"},
     {"columns", "the key whose values head the columns"},
@@ -73,7 +73,7 @@ public:
 
   json table(const toml_node& node) {
     report_ = json::object();
-    const auto names = names_of(keys);
+    const auto names = names_of(report_keys);
     for (const auto& [name, member] : node.members)
       if (std::ranges::find(names, name) == names.end())
         unknown("report", "[report]", name, member, names);
@@ -311,7 +311,7 @@ json load_reports(const std::filesystem::path& file, const is_key& key) {
 
 std::string reports_text() {
   std::string text = "[report]           a table of the results in the form of a publication; [[report]]: several\n";
-  for (const report_key& k : keys) text += fmt::format("  {:<20} {}\n", k.name, k.help);
+  for (const report_key& k : report_keys) text += fmt::format("  {:<20} {}\n", k.name, k.help);
   text += "[[report.context]] figures of others, marked as theirs\n";
   for (const report_key& k : context_keys) text += fmt::format("  {:<20} {}\n", k.name, k.help);
   return text;

@@ -6,10 +6,11 @@
 
 namespace regatta {
 
-// [any] Creates or replaces `file` with the contents `text`, through a temporary file in the same folder, which must
-// exist, and fsync: a reader sees the old or the new contents completely, also after a crash of the machine. The new
-// file has default permissions. Replaces a link at that path, never follows it. Throws failure (run) if any step fails;
-// the old file is then unchanged.
+// [any] Creates or replaces `file` with the contents `text`: writes a temporary file in the same folder, which must
+// exist, calls fsync, and renames it. A reader sees the old or the new contents completely, also after a crash of the
+// machine. The new file has default permissions. Replaces a link at that path, never follows it. Throws failure (run)
+// if a step up to the rename fails; the old file is then unchanged, and the temporary file removed. Ignores a failing
+// fsync of the folder after the rename: then a crash of the machine may bring the old contents back.
 void write_atomically(const std::filesystem::path& file, const std::string& text);
 
 // Returns whether `name` has the form of a temporary file that write_atomically() leaves if its process is killed while

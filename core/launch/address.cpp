@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "control/asio.hpp" // before any other of Asio's
+
 #include <arpa/inet.h>
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -54,43 +57,30 @@ std::vector<found_address> all_addresses() {
   return found;
 }
 
-// The bytes of a numeric address, 4 or 16; empty if the text is none.
-std::vector<std::uint8_t> bytes_of_address(const std::string& text) {
-  std::vector<std::uint8_t> bytes(sizeof(in6_addr));
-  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) {
-    bytes.resize(sizeof(in_addr));
-    return bytes;
-  }
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
-  return {};
+// Returns whether the numeric address `text` lies in `subnet`, such as "10.1.0.0/16".
+bool lies_in(const std::string& subnet, const std::string& text) {
+  const std::string own = text + subnet.substr(subnet.find('/'));
+  boost::system::error_code wrong;
+  if (const auto four = asio::ip::make_network_v4(own, wrong); !wrong)
+    return four.canonical() == asio::ip::make_network_v4(subnet, wrong).canonical() && !wrong;
+  if (const auto six = asio::ip::make_network_v6(own, wrong); !wrong)
+    return six.canonical() == asio::ip::make_network_v6(subnet, wrong).canonical() && !wrong;
+  return false;
 }
 
-// Returns whether `text` is a subnet such as 10.1.0.0/16, and stores its address and the number of its leading bits.
-bool is_subnet(const std::string& text, std::vector<std::uint8_t>& address, unsigned& bits) {
-  const auto slash = text.find('/');
-  if (slash == std::string::npos) return false;
-  address = bytes_of_address(text.substr(0, slash));
-  const char *begin = text.data() + slash + 1, *end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(begin, end, bits);
-  return !address.empty() && error == std::errc() && at == end && bits <= 8 * address.size();
-}
-
-bool within(const std::vector<std::uint8_t>& address, const std::vector<std::uint8_t>& subnet, unsigned bits) {
-  if (address.size() != subnet.size()) return false;
-  for (unsigned bit = 0; bit < bits; ++bit)
-    if ((address[bit / 8] ^ subnet[bit / 8]) & (0x80 >> bit % 8)) return false;
-  return true;
+bool is_address(const std::string& text) {
+  boost::system::error_code wrong;
+  (void)asio::ip::make_address(text, wrong);
+  return !wrong;
 }
 
 } // namespace
 
 std::string address_of_interface(const std::string& name) {
   const auto all = all_addresses();
-  std::vector<std::uint8_t> subnet;
-  unsigned bits = 0;
-  const bool by_subnet = is_subnet(name, subnet, bits);
+  const bool by_subnet = name.find('/') != std::string::npos;
   for (const auto& [interface, text] : all)
-    if (by_subnet ? within(bytes_of_address(text), subnet, bits) : interface == name && !text.empty()) return text;
+    if (!text.empty() && (by_subnet ? lies_in(name, text) : interface == name)) return text;
 
   std::map<std::string, std::vector<std::string>> addresses;
   for (const auto& [interface, text] : all) {
@@ -122,9 +112,7 @@ std::vector<std::string> addresses_of_interfaces(const std::string& names) {
   std::vector<std::string> all;
   for (const std::string& part : split(names, ',')) {
     const std::string name = one_line(part);
-    const std::string address = name == "auto"                   ? "127.0.0.1"
-                                : bytes_of_address(name).empty() ? address_of_interface(name)
-                                                                 : name;
+    const std::string address = name == "auto" ? "127.0.0.1" : is_address(name) ? name : address_of_interface(name);
     if (std::ranges::find(all, address) != all.end())
       throw failure(exit_code::usage, fmt::format("{} occurs twice in \"{}\"", address, names));
     all.push_back(address);

@@ -57,7 +57,7 @@ private:
   struct slot {
     std::vector<batch_memory> micros; // all of a step, or a few that are reused in rotation
     std::vector<std::uint64_t> mine, global;
-    bool filled = false;
+    bool filled = false; // a batch has been read into `micros`
     bool ahead = false; // holds the batch, read and counted, of a step that was not begun yet
   };
 
@@ -72,7 +72,8 @@ private:
   void count_tokens(const rg_batch& b);
 
   session& session_;
-  const std::uint64_t micros_, samples_, first_; // micro-batches per step, samples of each, index of the first sample
+  // Micro-batches of a step, samples of each, and the index of this worker's first sample in the step's global batch.
+  const std::uint64_t micros_, samples_, first_;
   const bool counted_, summed_, whole_;          // summed: in every step; whole: keeps all micro-batches of a step
   const bool constant_;                          // every pass has the same samples
   std::vector<slot> slots_;                      // used in rotation by steps

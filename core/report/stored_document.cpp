@@ -43,7 +43,7 @@ stored_document read_stored(const std::string& given, const std::vector<std::str
     throw refuse(e.what());
   }
   const json schema = s.document.is_object() ? s.document.value("schema", json()) : json();
-  if (std::find(schemas.begin(), schemas.end(), schema) == schemas.end())
+  if (std::ranges::none_of(schemas, [&](const std::string& known) { return schema == json(known); }))
     throw refuse(fmt::format("expected a document of schema {}, got {}", join(schemas, " or "),
                              one_line(schema.dump(-1, ' ', false, json::error_handler_t::replace))));
   return s;

@@ -15,7 +15,7 @@ std::uint64_t ns_of(std::uint64_t bytes, double bytes_per_ns) {
 } // namespace
 
 links::links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events,
-             slab<message>& all, message_sink& sink)
+             slab<network_message>& all, message_sink& sink)
     : link_of_(std::move(link_of)), options_(options), events_(events), all_(all), sink_(sink),
       hosts_(!options.links.empty()),
       overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0),
@@ -33,7 +33,7 @@ links::links(std::vector<std::uint32_t> link_of, const network_options& options,
   outbox_.resize(ranks, nothing);
 }
 
-std::uint64_t links::latency(const message& m) const {
+std::uint64_t links::latency(const network_message& m) const {
   if (is_inside(m)) return options_.inside.latency_ns;
   if (hosts_) return std::max(options_.links[link_of_[m.from]].latency_ns, options_.links[link_of_[m.to]].latency_ns);
   return options_.latency_ns * (options_.uneven ? 1 + (std::min(m.from, m.to) * 3 + std::max(m.from, m.to)) % 5 : 1);
@@ -48,7 +48,7 @@ std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes) const {
 
 void links::submit(std::uint32_t m) {
   if (!overhead_) return prepared(m);
-  const message& x = all_[m];
+  const network_message& x = all_[m];
   std::uint32_t b = outbox_[x.from];
   if (b == nothing || in_turn()) {
     b = batches_.take();
@@ -82,7 +82,7 @@ void links::settle_processors() {
 
 // Queues a message for its link.
 void links::prepared(std::uint32_t m) {
-  message& x = all_[m];
+  network_message& x = all_[m];
   const std::uint32_t link = link_from(x);
   outgoing& l = outgoing_[link];
   auto q = std::ranges::lower_bound(l.lanes, x.lane, {}, &lane_queue::lane);
@@ -192,7 +192,7 @@ void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint
 }
 
 void links::receive(std::uint32_t m) {
-  const message& x = all_[m];
+  const network_message& x = all_[m];
   if (receives_ && !is_inside(x)) {
     const std::uint32_t link = own_link(x.to);
     add_to(incoming_[link], dirty_incoming_, link, m);
@@ -210,7 +210,7 @@ void links::passed(std::uint32_t b) {
 
 void links::process(std::uint32_t m) {
   if (!overhead_) return sink_.delivered(m);
-  const message& x = all_[m];
+  const network_message& x = all_[m];
   incoming& stage = receivers_[x.to];
   add_to(stage, dirty_receivers_, x.to, m);
   if (sink_.adds(x))

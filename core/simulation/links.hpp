@@ -25,7 +25,7 @@ public:
   // A message can be copied to its target.
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds.
-  virtual bool adds(const message& m) const = 0;
+  virtual bool adds(const network_message& m) const = 0;
 
 protected:
   ~message_sink() = default;
@@ -34,8 +34,8 @@ protected:
 class links {
 public:
   // `link_of`: the link of each rank in options.links; without these its own. Borrows the others.
-  links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events, slab<message>& all,
-        message_sink& sink);
+  links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events,
+        slab<network_message>& all, message_sink& sink);
   // Begins to send a message, whose from, to, lane and bytes are set.
   void submit(std::uint32_t m);
   void travel(std::uint32_t m);
@@ -75,10 +75,10 @@ private:
     std::uint32_t open = nothing; // shared: the batch of this instant
   };
 
-  std::uint32_t link_from(const message& m) const { return is_inside(m) ? inside_ + m.from : own_link(m.from); }
-  bool is_inside(const message& m) const { return hosts_ && link_of_[m.from] == link_of_[m.to]; }
+  std::uint32_t link_from(const network_message& m) const { return is_inside(m) ? inside_ + m.from : own_link(m.from); }
+  bool is_inside(const network_message& m) const { return hosts_ && link_of_[m.from] == link_of_[m.to]; }
   std::uint32_t own_link(std::uint32_t rank) const { return hosts_ ? link_of_[rank] : rank; }
-  std::uint64_t latency(const message& m) const;
+  std::uint64_t latency(const network_message& m) const;
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
@@ -100,7 +100,7 @@ private:
   std::vector<std::uint32_t> link_of_;
   const network_options options_;
   event_queue& events_;
-  slab<message>& all_;
+  slab<network_message>& all_;
   message_sink& sink_;
   bool hosts_, overhead_, receives_; // whether there are host links, overheads, incoming links that take time
   std::uint32_t inside_;             // number of the first link inside a host

@@ -15,7 +15,7 @@ namespace regatta {
 
 using message_bytes = std::vector<std::uint8_t>;
 
-struct alignas(64) message { // one cache line: there may be millions
+struct alignas(64) network_message { // one cache line: there may be millions
   std::uint64_t cookie = 0;  // of the send
   std::uint64_t bytes = 0;
   // Until it has left: its last byte leaves no earlier. Then: when its first byte left, or came.
@@ -29,7 +29,7 @@ struct alignas(64) message { // one cache line: there may be millions
   std::uint16_t lane = 0;
   bool copied = false; // delivered for a rank that is not simulated; nobody waits for the end of the send
 };
-static_assert(sizeof(message) == 64);
+static_assert(sizeof(network_message) == 64);
 
 // Kinds of events; `what` is the number of:
 enum network_event : std::uint32_t {

@@ -141,7 +141,7 @@ std::vector<virtual_network::counts> virtual_network::counted() const {
 rg_status virtual_network::send(const rank& from, const rg_transfer& t) {
   ++outstanding_;
   const std::uint32_t m = messages_.take(), c = channel_of(from.number, t.peer, t.lane);
-  message& x = messages_[m];
+  network_message& x = messages_[m];
   x.cookie = t.cookie;
   x.bytes = bytes_of(t.buffer);
   x.address = t.address;
@@ -226,7 +226,7 @@ void virtual_network::arrived(std::uint32_t m) {
   folded_->append_copies(messages_[m].from, messages_[m].to, copies_);
   for (const auto& [from, to] : copies_) {
     const std::uint32_t copy = messages_.take(), c = channel_of(from, to, messages_[m].lane);
-    message& x = messages_[copy];
+    network_message& x = messages_[copy];
     x.bytes = messages_[m].bytes;
     x.time = messages_[m].time;
     x.from = from;
@@ -242,7 +242,7 @@ void virtual_network::arrived(std::uint32_t m) {
     messages_.give(m);
 }
 
-bool virtual_network::adds(const message& m) const {
+bool virtual_network::adds(const network_message& m) const {
   const slab_queue& posted = channels_[m.channel].receives;
   const std::uint32_t r = m.receive != nothing ? m.receive : posted.head;
   return r != nothing && receives_[r].adds;
@@ -261,7 +261,7 @@ void virtual_network::delivered(std::uint32_t m) {
 
 void virtual_network::arrive(std::uint32_t number, std::uint32_t m) {
   receive& r = receives_[number];
-  message& x = messages_[m];
+  network_message& x = messages_[m];
   rank& to = *ranks_[x.to];
   if (x.copied) x.bytes = folded_->length(x.bytes, r.bytes);
   to.received += 1;
@@ -305,7 +305,7 @@ void virtual_network::complete(std::uint32_t number) {
   receives_.give(number);
 }
 
-void virtual_network::read_at_end(message& m) {
+void virtual_network::read_at_end(network_message& m) {
   if (!m.content) return;
   auto now = read(m.address, m.bytes);
   if (*now != *m.content)

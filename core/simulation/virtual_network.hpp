@@ -111,11 +111,11 @@ private:
   void left(std::uint32_t m) override;
   void arrived(std::uint32_t m) override;
   void delivered(std::uint32_t m) override;
-  bool adds(const message& m) const override;
+  bool adds(const network_message& m) const override;
   void arrive(std::uint32_t r, std::uint32_t m); // the receive's message
   void complete(std::uint32_t r);
   // Reads a send's bytes again, and reports a misuse if they changed.
-  void read_at_end(message& m);
+  void read_at_end(network_message& m);
   void require_kept(const receive& second);
   void report(std::string misuse) {
     if (misuse_.empty()) misuse_ = std::move(misuse);
@@ -126,7 +126,7 @@ private:
   network_options options_;
   rg_transport functions_;
   event_queue events_;
-  slab<message> messages_;
+  slab<network_message> messages_;
   slab<receive> receives_;
   regatta::links links_;
   std::size_t outstanding_ = 0;

@@ -34,8 +34,8 @@ if [ -n "${REGATTA_CLUSTER_ALL:-}" ]; then
                      "sync_ps", "local_sgd", "async_ps", "geo_ps", "none"]
 "strategy.allreduce.algorithm" = ["ring", "halving_doubling", "recursive_doubling", "sharded", "hierarchical", "auto",
                                   "auto", "auto", "auto", "auto", "auto", "auto", "auto"]
-"strategy.dgc.exchange" = ["allgather", "allgather", "allgather", "allgather", "allgather", "allgather", "allgather",
-                           "servers", "allgather", "allgather", "allgather", "allgather", "allgather"]
+"strategy.dgc.exchange" = ["all_gather", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather",
+                           "servers", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather"]
 TOML
 else
   transports=auto

@@ -53,8 +53,7 @@ private:
 };
 
 void compute() {
-  for (volatile std::uint64_t i = 0;; i = i + 1) {
-  }
+  for (std::uint64_t i = 0;; ++i) asm volatile("" : : "r"(i)); // the compiler may not remove the loop
 }
 
 // Seconds until the watch finds a hang, or `most`.

@@ -95,7 +95,7 @@ simulation_setup setup_of(const plan_of_test& p, std::uint32_t workers, bool ser
   s.strategy = "dgc";
   s.parameters = {{"sparsity", p.sparsity}, {"rampup_begin_step", p.begin},
                   {"rampup_step", p.every}, {"dense_below", p.dense_below},
-                  {"clip_norm", p.clip},    {"exchange", servers ? "servers" : "allgather"}};
+                  {"clip_norm", p.clip},    {"exchange", servers ? "servers" : "all_gather"}};
   s.workers = workers;
   s.tensors = {4000, 160, 2000, 48};
   return s;

@@ -42,6 +42,16 @@ fi
 for source in "$root"/examples/*/*.cpp "$root"/sdk/templates/*/*.cpp; do
   check "$source" "$cxx" -std=c++20 "$source"
 done
+check "a strategy without parameters" "$cxx" -std=c++20 -x c++ - <<'END'
+#include <regatta/strategy.hpp>
+struct idle {
+  struct parameters {};
+  static constexpr auto fields = rg::fields();
+  idle(rg::comm&, const parameters&) {}
+  static void plan(const rg_cluster&, const parameters&, rg_plan&) {}
+};
+std::span<const rg_param> parameters_of_idle() { return rg::parameter_table<idle>(); }
+END
 for source in "$root"/examples/*/*.c; do
   check "$source" "$cc" -std=c99 -pedantic "$source"
 done

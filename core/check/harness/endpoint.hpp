@@ -61,12 +61,13 @@ constexpr std::uint64_t peer_failure_timeout = 30 * second * time_limit_factor;
 // Timeout that connect() and close() pass to the transport. Each is one call of the plugin. It must be less than
 // rank_call_limit: a transport that gives up at the timeout reports the reason, a killed one cannot.
 constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
-// How long a call of the plugin may sleep or compute in a rank that is a process; less than the limit of
-// run_in_child(), which would end the whole test.
+// How long one call of the plugin may take, sleeping or computing, in a rank that is a process of its own. After it the
+// rank is killed, and the test goes on to report that. It is less than the limit after which the process of the whole
+// test is killed (see runner.hpp).
 constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
 static_assert(connect_timeout < rank_call_limit);
 
-// One rank's instance of the transport under test; call it from one thread. Functions throw failed if a call of the
+// One rank's instance of the transport under test; call it from one thread, except wake(), which any thread may call. Functions throw failed if a call of the
 // plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
 class endpoint {
 public:
@@ -168,7 +169,7 @@ public:
   // peer calls this function with the same `bytes` and `round`.
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
 
-  void wake() { functions_.wake(self_); }
+  void wake() { functions_.wake(self_); } // [any] rg_transport.wake: ends a poll() of another thread early
   void cancel(std::uint32_t peer); // rg_transport.cancel: ends the operations with this peer early
   // Call one of these, once, after all operations have completed. close() allows connect_timeout.
   rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }

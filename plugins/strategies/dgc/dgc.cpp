@@ -13,7 +13,7 @@
 // sent before. Tensors with few elements, and tensors that the model marks as not compressible (batch norm, biases),
 // are sent dense and with ordinary momentum. The strategy applies the momentum, with the optimizer's coefficient.
 //
-// exchange = "allgather": every worker sends its k indices and values to every other worker. "servers": it sends them
+// exchange = "all_gather": every worker sends its k indices and values to every other worker. "servers": it sends them
 // to the tensor's server, which sums them and sends indices and values of all nonzero sums to every worker.
 //
 // The result shows the time for encoding, exchange and decoding ("encode_seconds", "wire_seconds", "decode_seconds"),
@@ -36,7 +36,7 @@ struct dgc : rg::bucket_servers<dgc> {
     std::uint64_t dense_below = 16384;
     double clip_norm = 0;
     double momentum = 0;
-    std::string exchange = "allgather";
+    std::string exchange = "all_gather";
     std::uint32_t lanes = 2;
   };
   static constexpr auto fields = rg::fields(
@@ -54,8 +54,8 @@ struct dgc : rg::bucket_servers<dgc> {
                 "largest norm of a tensor's gradient; each worker clips to this / sqrt(workers); 0: no clipping")
           .range(0, 1e12),
       rg::field("momentum", &parameters::momentum, "momentum coefficient, if optimizer.plugin is \"sgd\"").range(0, 1),
-      rg::field("exchange", &parameters::exchange, "allgather: among the workers; servers: through parameter servers")
-          .one_of("allgather", "servers"),
+      rg::field("exchange", &parameters::exchange, "all_gather: among the workers; servers: through parameter servers")
+          .one_of("all_gather", "servers"),
       rg::field("lanes", &parameters::lanes, "tensors that are exchanged at once").range(1, 8));
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {

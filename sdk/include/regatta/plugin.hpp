@@ -337,7 +337,7 @@ template <class C> std::span<const rg_param> parameter_table() {
       std::apply(
           [&](const auto&... f) {
             t.defaults = {detail::toml_literal(initial.*(f.member))...};
-            auto one = [&, i = std::size_t{0}](const auto& d) mutable {
+            [[maybe_unused]] auto one = [&, i = std::size_t{0}](const auto& d) mutable {
               auto p = make_versioned<rg_param>();
               using member = std::remove_cvref_t<decltype(initial.*(d.member))>;
               p.type = detail::param_type<member>();

@@ -71,9 +71,9 @@ bool is_of_the_listener(const void* data) {
 
 // Defect: any rank may listen, because its proof is a constant.
 struct trusts_the_listener : private changed_host, unix_transport {
-  static rg_status one_way(const rg_authenticate& real, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
+  static rg_status one_way(const rg_authenticate& host, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
     std::fill_n(out, 32, std::uint8_t{0});
-    return is_of_the_listener(data) ? rg_status{RG_OK} : real.mac(real.context, data, bytes, out);
+    return is_of_the_listener(data) ? rg_status{RG_OK} : host.mac(host.context, data, bytes, out);
   }
   trusts_the_listener(const rg_host* real, const rg::parameters_t<unix_transport>& p)
       : changed_host(real, &one_way), unix_transport(&as_seen, p) {}
@@ -81,8 +81,8 @@ struct trusts_the_listener : private changed_host, unix_transport {
 
 // Defect: the same, but each rank does compute a MAC, and then ignores it.
 struct ignores_a_proof : private changed_host, unix_transport {
-  static rg_status half(const rg_authenticate& real, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
-    const rg_status s = real.mac(real.context, data, bytes, out);
+  static rg_status half(const rg_authenticate& host, const void* data, std::uint64_t bytes, std::uint8_t out[32]) {
+    const rg_status s = host.mac(host.context, data, bytes, out);
     if (is_of_the_listener(data)) std::fill_n(out, 32, std::uint8_t{0});
     return s;
   }
@@ -92,8 +92,8 @@ struct ignores_a_proof : private changed_host, unix_transport {
 
 // Defect: the proof is the same in every run, so that it can be recorded and repeated.
 struct repeats_its_proof : private changed_host, unix_transport {
-  static rg_status same(const rg_authenticate& real, const void*, std::uint64_t, std::uint8_t out[32]) {
-    return real.mac(real.context, "a rank", 6, out);
+  static rg_status same(const rg_authenticate& host, const void*, std::uint64_t, std::uint8_t out[32]) {
+    return host.mac(host.context, "a rank", 6, out);
   }
   repeats_its_proof(const rg_host* real, const rg::parameters_t<unix_transport>& p)
       : changed_host(real, &same), unix_transport(&as_seen, p) {}

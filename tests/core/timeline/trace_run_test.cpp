@@ -109,7 +109,9 @@ TEST_CASE("all-reduce over tcp: two steps of two ranks, with layers, hooks, wait
   INFO(path.err);
   CHECK(path.code == 0);
   CHECK(path.out.find("critical path of step 2: ") != std::string::npos);
-  CHECK(path.out.find(" forward\n") != std::string::npos);
+  // Where the system delays a rank, the path may hold messages alone: critical_path_test has the exact paths.
+  const auto links = {" forward\n", " backward\n", "waiting for bucket "};
+  CHECK(std::ranges::any_of(links, [&](const char* link) { return path.out.find(link) != std::string::npos; }));
   const outcome missing = program(s, "trace r/traces/case-1-repeat-1.pftrace.gz --step 9");
   CHECK(missing.code == 2);
   CHECK(missing.err.find("--step 9: expected one of the steps in r/traces/case-1-repeat-1.pftrace.gz: 1, 2") !=

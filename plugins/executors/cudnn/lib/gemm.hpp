@@ -50,10 +50,10 @@ public:
     // Returns the sums, or the bias if there are none: no epilogue has both.
     const void* vector() const { return sums ? sums : bias; }
   };
-  // Chooses the algorithm, from op::attach(). `what` and the epilogue are its name in `c`. `o` stands for the operands
-  // of compute(); timing may overwrite its outputs. If cuBLASLt has no algorithm with the epilogue `wanted`, takes the
-  // GEMM alone; does() tells which. Throws rg::error, RG_E_UNSUPPORTED, if there is no algorithm at all, or not the one
-  // that another instance chose.
+  // Chooses the algorithm; called from op::attach(). `c` keeps the choice under a name made of `what` and the epilogue.
+  // `o` are operands to time with, whose outputs may be overwritten. If cuBLASLt has no algorithm with the epilogue
+  // `wanted`, chooses one without epilogue; does() tells which it is. Throws rg::error, RG_E_UNSUPPORTED, if cuBLASLt
+  // has no algorithm at all, or lacks the one that `c` holds from another process (rg_model_setup.kernel_choices).
   void plan(device& d, kernel_choices& c, const std::string& what, const gemm_shape& p, dtype to, gemm_epilogue wanted,
             const operands& o);
   // Returns the epilogue that compute() includes; the caller has to do the rest.
