@@ -216,9 +216,11 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
 }
 
 void read_network(reader& r, const toml_node& t, machine_file::network& n) {
-  r.only(t, "network", {"bandwidth", "latency", "servers"});
+  r.only(t, "network", {"bandwidth", "goodput", "latency", "servers"});
   r.take_rate(t, "network.", "bandwidth", n.bytes_per_ns);
   r.take_ns(t, "network.", "latency", n.latency_ns);
+  r.take(t, "network.", "goodput", n.goodput, 1e-6, "a number above 0, up to 1");
+  if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
   std::string servers = "shared";
   r.take(t, "network.", "servers", servers);
   n.own_servers = servers == "own";
@@ -378,6 +380,7 @@ std::string machine_text(const machine_file& m) {
   }
   out += "\n[network] # between hosts: not measured, an assumption to change\n";
   line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");
+  if (m.between.goodput != 1) line("goodput", rounded(m.between.goodput));
   line("latency", ns_text(m.between.latency_ns));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
   return out;

@@ -67,6 +67,7 @@ struct machine_file {
 
   struct network {
     double bytes_per_ns = 1.25, latency_ns = 20'000; // of each host's link, in each direction
+    double goodput = 1;                              // the share of a link's rate that messages get
     bool own_servers = false;                        // servers have hosts of their own
     bool operator==(const network&) const = default;
   } between;             // hosts

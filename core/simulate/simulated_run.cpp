@@ -11,7 +11,9 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <regatta/ext/step_collectives.h>
@@ -89,8 +91,20 @@ double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
   return factor * contention_of(*r.machine, workers_on_host(r.run->job.layout, worker));
 }
 
+// The link that the transport `shaped` gives each rank, in place of those of hosts.
+std::optional<network_link> shaped_link(const component_choice& transport, double goodput) {
+  if (transport.id != "shaped") return {};
+  const double bytes_per_ns = transport.parameters.at("bandwidth").get<double>() / 8e9 * goodput;
+  return network_link{bytes_per_ns, bytes_per_ns, whole(transport.parameters.at("latency").get<double>())};
+}
+
+// The transport that has the costs of a message: `shaped` adds its link to those of another one.
+std::string carrier_of(const component_choice& transport) {
+  return transport.id == "shaped" ? transport.parameters.at("over").get<std::string>() : transport.id;
+}
+
 void set_links(const run_to_simulate& r, simulation_setup& s) {
-  const message_costs& costs = costs_of(*r.machine, r.config->transport.id);
+  const message_costs& costs = costs_of(*r.machine, carrier_of(r.config->transport));
   const cluster_layout& layout = r.run->job.layout;
   network_options& n = s.network;
   n.order = link_order::shared;
@@ -100,7 +114,15 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.gap_ns = whole(costs.gap_ns);
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;
-  const network_link link{between.bytes_per_ns, between.bytes_per_ns, whole(between.latency_ns + costs.latency_ns)};
+  if (const auto shaped = shaped_link(r.config->transport, between.goodput)) {
+    n.links.assign(layout.size(), *shaped);
+    for (network_link& link : n.links) link.latency_ns += whole(costs.latency_ns);
+    s.link_of.resize(layout.size());
+    std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+    return;
+  }
+  const double rate = between.bytes_per_ns * between.goodput;
+  const network_link link{rate, rate, whole(between.latency_ns + costs.latency_ns)};
   s.link_of = layout.host_of;
   std::uint32_t links = *std::ranges::max_element(layout.host_of) + 1;
   if (between.own_servers && links > 1)
@@ -256,7 +278,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
     s.shapes.push_back(t.shape);
-    s.compressible = s.compressible && t.compressible;
+    s.compressible.push_back(t.compressible);
   }
   set_tables(m, *r.tables, c, r.facts->model.batch_per_worker, s);
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
@@ -336,10 +358,11 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
                                 "there",
                                 layout.workers));
-  if (r.run->communicates && !r.machine->transports.count(r.config->transport.id) &&
-      !r.machine->transports.count("default"))
-    texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time",
-                                r.config->transport.id));
+  if (const std::string carrier = carrier_of(r.config->transport);
+      r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
+    texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
+  if (r.config->transport.id == "shaped" && r.config->transport.parameters.at("jitter").get<double>() > 0)
+    texts.emplace_back("the jitter of shaped is not modelled");
   if (r.run->communicates && r.config->strategy.id == "allreduce")
     if (const auto a = r.config->strategy.parameters.find("algorithm");
         a != r.config->strategy.parameters.end() && a->second == "auto")

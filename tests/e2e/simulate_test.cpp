@@ -107,6 +107,42 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("the links of the transport shaped are those of a simulation, of which the network passes on its goodput") {
+  const folder s;
+  std::ofstream(s.path / "n.toml") << "[network]\ngoodput = 0.5\n";
+  const auto step = [&](const std::string& options) {
+    return simulated(s, "--machine m.toml --set cluster.workers=2 --set measure.repeats=1 --set measure.baseline=false "
+                        "--set transport.plugin=shaped --set strategy.bucket=4MiB " +
+                            options)
+        .at("results")
+        .at(0)
+        .at("time")
+        .at("exposed_communication")
+        .get<double>();
+  };
+  // A ring of two sends 4 MiB a step, after the backward pass, in a bucket of one link's rate.
+  const double at_100 = step("--out a --set transport.bandwidth=100Mbit/s");
+  CHECK(at_100 > 4.0 * (1 << 20) * 8 / 100e6);
+  CHECK(step("--out b --set transport.bandwidth=50Mbit/s") == doctest::Approx(2 * at_100).epsilon(0.02));
+  CHECK(step("--out c --set transport.bandwidth=100Mbit/s --network n.toml") ==
+        doctest::Approx(2 * at_100).epsilon(0.02));
+  CHECK(step("--out d --set transport.bandwidth=100Mbit/s --set transport.latency=100ms") > at_100 + 0.19);
+}
+
+TEST_CASE("tensors that must not be compressed do not keep the others from it") {
+  const folder s;
+  // ResNet's batch norm is exact; its convolutions have nearly all of the bytes.
+  std::ofstream(s.path / "y.toml") << "model.plugin = \"resnet50\"\nmodel.input = \"cifar10\"\nmodel.depth = 18\n"
+                                      "train.kernels = \"fixed\"\ntransport.plugin = \"tcp\"\ncluster.workers = 2\n"
+                                      "measure = { warmup = 1, steps = 2, repeats = 1, baseline = false }\n"
+                                      "strategy = { plugin = \"dgc\", sparsity = [0.99] }\n";
+  const outcome o = program(s, "simulate y.toml --machine m.toml --format json --progress never --out a");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = parsed(o.out).at("results").at(0);
+  CHECK(r.at("bytes").at("sent_per_step").at("worker").get<double>() < 0.05 * 4 * r.at("parameters").get<double>());
+}
+
 TEST_CASE("a simulated result is not compared with a measured one") {
   const folder s;
   simulated(s, "--machine m.toml --out a");

@@ -34,6 +34,7 @@ TEST_CASE("errors have positions, and all are shown at once") {
   CHECK(refusal("[compute]\ninput = \"1ms\"\n").find("got none of them") != std::string::npos);
   CHECK(refusal(rates, "[network]\nservers = \"far\"\n").find("n.toml:2:11: error: network.servers") !=
         std::string::npos);
+  CHECK(refusal(rates, "[network]\ngoodput = 1.1\n").find("n.toml:2:11: error: network.goodput") == 0);
   CHECK(refusal("[compute\n").find("m.toml:1:") == 0);
   CHECK(refusal("schema = \"regatta.machine/9\"\n" + rates).find("m.toml:1:10: error: schema") == 0);
 }
@@ -45,8 +46,11 @@ TEST_CASE("units are converted, and a network file takes the machine's place") {
   CHECK(m.transports.at("tcp").latency_ns == 20'000);
   CHECK(m.transports.at("tcp").bytes_per_ns == doctest::Approx(1));
   CHECK(m.between.bytes_per_ns == doctest::Approx(0.125));
-  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\n");
+  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\ngoodput = 0.5\n");
   CHECK(other.between.bytes_per_ns == doctest::Approx(2));
+  CHECK(m.between.goodput == 1);
+  CHECK(other.between.goodput == 0.5);
+  CHECK(parse_machine("m.toml", machine_text(other)).between == other.between);
   CHECK(other.text_hash != m.text_hash);
 }
 
