@@ -29,7 +29,12 @@ std::string sum_of_bytes(const std::string& bytes) {
 
 class packer {
 public:
-  explicit packer(const fs::path& folder) : stored_(read_stored(folder.string(), {"regatta.result/1"})) {}
+  explicit packer(const fs::path& folder) : stored_(read_stored(folder.string(), {"regatta.result/1"})) {
+    if (stored_.document.value("simulated", false))
+      throw failure(exit_code::usage, fmt::format("{}: expected a measured result, got a simulated one: who has its "
+                                                  "files repeats it with `regatta simulate`",
+                                                  folder.string()));
+  }
 
   packed_artifact pack(const std::vector<fs::path>& sources) {
     add_toml();

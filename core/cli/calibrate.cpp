@@ -110,7 +110,7 @@ double measure_add() {
 }
 
 void add_computing(machine_file& m, const measured_run& alone, const case_config& c, const plugin_facts& facts,
-                   const std::vector<simulated_tensor>& tensors) {
+                   const std::vector<simulated_tensor>& tensors, const simulated_tables& tables) {
   std::vector<std::string> names;
   double bytes = 0;
   for (const simulated_tensor& t : tensors) {
@@ -133,7 +133,9 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   }
   m.tensors = std::move(traced.tensors);
   m.input_ns = mean_of(alone, [](const step_time& s) { return s.input; });
-  m.other_ns = traced.after + mean_of(alone, [](const step_time& s) {
+  // With sparse tables, the passes end with the gradients of rows; a model without other tensors has nothing but these.
+  if (!tables.all.empty()) m.after_ns = tensors.empty() ? mean_of(alone, computing) : traced.after;
+  m.other_ns = (tables.all.empty() ? traced.after : 0) + mean_of(alone, [](const step_time& s) {
                  return s.end - s.begin - s.input - s.forward - s.backward - s.update;
                });
   std::vector<double> steps;
@@ -141,7 +143,19 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   m.variation = variation(steps).value_or(0);
   const double update = mean_of(alone, [](const step_time& s) { return s.update; });
   constexpr double bytes_of_update = 5; // the engine counts so many for each byte of a gradient
-  if (bytes > 0) m.work_of["apply"] = update / (bytes_of_update * bytes);
+  double rows = 0;                      // bytes of their values in a step
+  const std::vector<std::uint64_t>& touched = alone.ranks.front().touched_rows;
+  for (std::size_t t = 0; t < std::min(touched.size(), tables.all.size()); ++t) {
+    touched_table& of = m.tables.emplace_back();
+    of.name = tables.all[t].name;
+    of.batch = m.batch;
+    of.rows = static_cast<double>(touched[t]) / static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+    rows += of.rows * static_cast<double>(tables.all[t].row) * sizeof(float);
+  }
+  // One time for both: the engine measures the updates of dense weights and of rows together, and the rows' reading.
+  const double all = bytes_of_update * bytes + (bytes_of_update + (tables.in_place ? 0 : 3)) * rows;
+  if (all > 0) m.work_of["apply"] = update / all;
+  if (rows > 0) m.work_of["rows_apply"] = m.work_of["rows_read"] = update / all;
   (void)c;
 }
 
@@ -205,7 +219,8 @@ int calibrate_verb(const calibrate_options& o) {
   const plugin_facts& facts = answers.of(alone);
   const std::vector<simulated_tensor> tensors = tensors_of(plugins, alone);
   const measured_run baseline = run_once(answers, only(e, alone, traced_steps), screen);
-  add_computing(m, baseline, alone, facts, tensors);
+  add_computing(m, baseline, alone, facts, tensors,
+                facts.model.table.empty() ? simulated_tables() : tables_of(plugins, alone));
   if (m.variation > 0.2)
     screen.say(
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
@@ -231,6 +246,7 @@ int calibrate_verb(const calibrate_options& o) {
                                 "{:.3f} ms\n",
                                 o.out.string(), m.model, m.batch, forward * 1e-6, backward * 1e-6, 100 * m.variation,
                                 m.other_ns * 1e-6);
+  for (const touched_table& t : m.tables) out += fmt::format("table {}: {:.1f} rows a step\n", t.name, t.rows);
   for (const auto& [workers, slowdown] : m.contention)
     if (workers > 1)
       out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long\n", workers, slowdown);

@@ -14,6 +14,7 @@
 #include "report/text_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -38,10 +39,12 @@ std::string duration(const time_estimate& t) {
 }
 
 ordered_json json_of(const time_estimate& t) {
-  return {{"seconds", t.seconds}, {"cpu_seconds", t.cpu_seconds}};
+  return {{"seconds", t.seconds},
+          {"cpu_seconds", std::isnan(t.cpu_seconds) ? ordered_json() : ordered_json(t.cpu_seconds)}};
 }
 
-ordered_json document_of(const experiment& e, const campaign_estimate& all, const machine_speed& machine) {
+ordered_json document_of(const experiment& e, const campaign_estimate& all, const machine_speed& machine,
+                         const machine_file* simulated) {
   ordered_json cases = ordered_json::array(), shared = ordered_json::array();
   for (std::size_t i = 0; i < e.cases.size(); ++i) {
     const case_estimate& c = all.cases[i];
@@ -64,6 +67,7 @@ ordered_json document_of(const experiment& e, const campaign_estimate& all, cons
       {"experiment", e.name},
       {"launcher", launcher_line(process_environment())},
       {"machine", {{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bytes}, {"cores", machine.cores}}},
+      {"simulated", simulated ? ordered_json(simulated->text_hash) : ordered_json()},
       {"cases", cases},
       {"shared", shared},
       {"total", json_of(all.total)}};
@@ -102,7 +106,8 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
 }
 
 // Returns the line below the table.
-std::string closing(const experiment& e, const campaign_estimate& all, const machine_speed& machine) {
+std::string closing(const experiment& e, const campaign_estimate& all, const machine_speed& machine,
+                    const machine_file* simulated) {
   const auto count = all.cases.size();
   const auto runnable = static_cast<std::size_t>(
       std::ranges::count_if(all.cases, [](const case_estimate& c) { return c.refused.empty(); }));
@@ -115,23 +120,29 @@ std::string closing(const experiment& e, const campaign_estimate& all, const mac
           ? fmt::format(" That is {} repeats; more follow until every figure is known to {:g} %, for at most {}.",
                         fewest_repeats(m), 100 * m.precision, exact_nanoseconds(m.budget))
           : "";
-  return fmt::format("Nothing was run. {} {} on {:g} idle core{} of {:.0f} GFLOP/s.{}", which,
-                     all.total.seconds < 1 ? "less than 1 s" : "about " + human_duration(all.total.seconds),
-                     machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9, sampling);
+  const std::string on =
+      simulated ? "by a simulation of its steps with the machine file"
+                : fmt::format("on {:g} idle core{} of {:.0f} GFLOP/s, by formulas (--machine: by simulation)",
+                              machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+  return fmt::format("Nothing was run. {} {} {}.{}", which,
+                     all.total.seconds < 1 ? "less than 1 s" : "about " + human_duration(all.total.seconds), on,
+                     sampling);
 }
 
 } // namespace
 
-int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
+int dry_run(plugin_facts_cache& answers, const experiment& e, format form, const machine_file* simulated) {
   const machine_speed machine = measure_machine();
-  const campaign_estimate all = estimate(answers, e, machine);
+  const campaign_estimate all = estimate(answers, e, machine, simulated);
   const std::vector<table_column> columns = {{"", true},     {"case"},         {"ranks", true},
                                              {"time", true}, {"memory", true}, {""}};
   const std::vector<std::vector<std::string>> rows = rows_of(e, all);
   switch (form) {
   case format::latex: // the verb refuses it
-  case format::json: print_output(document_text(document_of(e, all, machine))); break;
-  case format::csv: print_output(render_csv({{"results", cases_for_csv(e, document_of(e, all, machine))}})); break;
+  case format::json: print_output(document_text(document_of(e, all, machine, simulated))); break;
+  case format::csv:
+    print_output(render_csv({{"results", cases_for_csv(e, document_of(e, all, machine, simulated))}}));
+    break;
   case format::markdown: {
     text_table table;
     table.columns = columns;
@@ -140,7 +151,7 @@ int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
     break;
   }
   case format::console:
-    print_output(fmt::format("{}\n{}\nlauncher: {}\n", indented(columns, rows), closing(e, all, machine),
+    print_output(fmt::format("{}\n{}\nlauncher: {}\n", indented(columns, rows), closing(e, all, machine, simulated),
                              launcher_line(process_environment())));
   }
   // As a run would end.

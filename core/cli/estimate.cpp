@@ -5,9 +5,11 @@
 #include "launch/cpus.hpp"
 #include "machine/speed.hpp"
 #include "results/sampling.hpp"
+#include "simulate/weights.hpp"
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -157,12 +159,12 @@ data_cost data_of(const case_config& c) {
 
 // ------------------------------------------------------------------------------------------------------ one run ---
 
-time_estimate estimate_run(const case_config& c, const plugin_facts& facts, const prepared_run& run,
-                           const registry& plugins, const machine_speed& machine) {
+step_estimate estimate_step(const case_config& c, const plugin_facts& facts, const prepared_run& run,
+                            const registry& plugins, const machine_speed& machine) {
   const cluster_layout& layout = run.job.layout;
   const component& strategy = plugins.described(kind::strategy, c.strategy.id);
   const component& transport = plugins.described(kind::transport, c.transport.id);
-  const double workers = layout.workers, servers = layout.servers, ranks = layout.size();
+  const double workers = layout.workers, servers = layout.servers;
   const double threads = static_cast<double>(c.cluster.threads);
   const bool on_cpu = c.train.device == "cpu";
 
@@ -188,8 +190,15 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& facts, cons
                        (servers > 0 ? 0 : update) + 2 * t.worker * passes + engine;
   const double busy = std::max(alone, cpu / machine.cores);
   const double rounds = servers > 0 ? 2 : 2 * (workers - 1);
-  const double step = in_flight(busy, wire_of(transport, c.transport, t, facts.communicates ? rounds : 0));
+  return {in_flight(busy, wire_of(transport, c.transport, t, facts.communicates ? rounds : 0)), cpu};
+}
 
+time_estimate estimate_run(const case_config& c, const plugin_facts& facts, const prepared_run& run,
+                           const step_estimate& of_step, const machine_speed& machine) {
+  const cluster_layout& layout = run.job.layout;
+  const double workers = layout.workers, servers = layout.servers, ranks = layout.size(), step = of_step.seconds;
+  const double threads = static_cast<double>(c.cluster.threads);
+  const data_cost data = data_of(c);
   const double pairs = facts.communicates ? (servers > 0 ? workers * servers : workers * (workers - 1) / 2) : 0;
   const double start =
       process_seconds + parameter_seconds * static_cast<double>(facts.model.parameters - facts.model.table_parameters);
@@ -211,7 +220,7 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& facts, cons
   out.seconds = start + data.open + data.producer +
                 std::max(0.0, starts - all_at_once * (start + data.open)) / machine.cores + timed +
                 evaluation / workers_at_once;
-  out.cpu_seconds = starts + data.producer + (step > 0 ? timed / step : 0) * cpu + evaluation;
+  out.cpu_seconds = starts + data.producer + (step > 0 ? timed / step : 0) * of_step.cpu_seconds + evaluation;
   return out;
 }
 
@@ -228,7 +237,8 @@ std::uint64_t fewest_repeats(const measure_config& m) {
   return m.precision > 0 ? fewest_rounds : static_cast<std::uint64_t>(m.repeats);
 }
 
-campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, const machine_speed& machine) {
+campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, const machine_speed& machine,
+                           const machine_file* simulated) {
   std::vector<case_config> asked;
   for (const case_config& c : e.cases)
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
@@ -247,8 +257,17 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
     const time_estimate one = once();
     s.time = {one.seconds * static_cast<double>(runs), one.cpu_seconds * static_cast<double>(runs)};
   };
+  described_models models(answers);
+  const auto step_of = [&](const case_config& c, const plugin_facts& facts, const prepared_run& run) -> step_estimate {
+    if (!simulated) return estimate_step(c, facts, run, answers.plugins(), machine);
+    const described_weights& weights = models.of(c);
+    return {simulated_step_seconds(answers.plugins(),
+                                   {&c, &run, &facts, simulated, &weights.dense, c.seed, &weights.tables}),
+            std::numeric_limits<double>::quiet_NaN()};
+  };
   const auto one_run = [&](const case_config& c) {
-    return estimate_run(c, answers.of(c), prepare(answers, c, ""), answers.plugins(), machine);
+    const prepared_run run = prepare(answers, c, "");
+    return estimate_run(c, answers.of(c), run, step_of(c, answers.of(c), run), machine);
   };
   for (std::size_t i = 0; i < e.cases.size(); ++i) {
     const case_config& c = e.cases[i];
@@ -258,9 +277,9 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
       const prepared_run run = prepare(answers, c, "");
       check_tables(c, facts.model, run.exchanges_rows);
       const std::uint64_t repeats = fewest_repeats(c.measure);
-      const time_estimate once = estimate_run(c, facts, run, answers.plugins(), machine);
+      const time_estimate once = estimate_run(c, facts, run, step_of(c, facts, run), machine);
       entry.ranks = run.ranks.size();
-      entry.flops_known = facts.model.flops_per_sample > 0;
+      entry.flops_known = simulated || facts.model.flops_per_sample > 0;
       entry.time = {once.seconds * static_cast<double>(repeats), once.cpu_seconds * static_cast<double>(repeats)};
       entry.memory = estimated_bytes(c, facts.model, run.job.layout.servers);
       if (!lack_of_memory(entry.memory, run, answers.hosts).empty())

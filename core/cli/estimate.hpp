@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates how long a campaign takes, before anything runs: a model of a step, and a short measurement of this
-// machine's speed. docs/experiments.md has the formulas, docs/results/dry-run.md estimates beside measured times.
+// Estimates how long a campaign takes, before anything runs. What a step takes is simulated if there is a machine file;
+// else it is computed from formulas and a short measurement of this machine's speed. docs/experiments.md has the
+// formulas, docs/results/dry-run.md estimates beside measured times.
 #pragma once
 
 #include "campaign/plugin_facts.hpp"
 #include "campaign/prepare.hpp"
 #include "experiment/experiment.hpp"
+#include "simulate/machine_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +27,7 @@ machine_speed measure_machine();
 
 struct time_estimate {
   double seconds = 0;     // elapsed, on a machine that does nothing else
-  double cpu_seconds = 0; // of all processes together
+  double cpu_seconds = 0; // of all processes together; NaN: unknown
   time_estimate& operator+=(const time_estimate& o) {
     seconds += o.seconds;
     cpu_seconds += o.cpu_seconds;
@@ -33,10 +35,19 @@ struct time_estimate {
   }
 };
 
-// Estimates one run of the case, from the start of its ranks to their end. `facts` are those of
-// the case, `run` the result of prepare(). Counts no computing if the model's FLOPs are unknown.
+// What a step takes.
+struct step_estimate {
+  double seconds = 0;
+  double cpu_seconds = 0; // of all ranks together; NaN: unknown
+};
+// Returns what a step of the case takes by formulas. `facts` are those of the case, `run` the result of prepare().
+// Counts no computing if the model's FLOPs are unknown.
+step_estimate estimate_step(const case_config& c, const plugin_facts& facts, const prepared_run& run,
+                            const registry& plugins, const machine_speed& machine);
+
+// Estimates one run of the case whose steps take `step`, from the start of its ranks to their end.
 time_estimate estimate_run(const case_config& c, const plugin_facts& facts, const prepared_run& run,
-                           const registry& plugins, const machine_speed& machine);
+                           const step_estimate& step, const machine_speed& machine);
 
 // Estimates the one process that times kernels for the case (prepare_tuning).
 time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, const machine_speed& machine);
@@ -69,7 +80,9 @@ struct campaign_estimate {
   time_estimate total; // of all cases that can run, and shared runs
 };
 
-// Estimates all cases. Does not throw for a case that cannot run, also for lack of memory: its entry says why. [main]
-campaign_estimate estimate(plugin_facts_cache& facts, const experiment& e, const machine_speed& machine);
+// Estimates all cases; steps are simulated with the times of `simulated`, unless it is null. Does not throw for a case
+// that cannot run, also for lack of memory: its entry says why. [main]
+campaign_estimate estimate(plugin_facts_cache& facts, const experiment& e, const machine_speed& machine,
+                           const machine_file* simulated);
 
 } // namespace regatta

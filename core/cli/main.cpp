@@ -129,7 +129,13 @@ int dispatch(int argc, char** argv) {
   add_option(run_app, "--wait-for", run.wait_for, "N", "wait until N other hosts have joined by `regatta join`")
       ->check(CLI::Range(1, 4095));
   run_app->add_flag("--allow-different-binaries", run.allow_different_binaries, different_help);
-  run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
+  CLI::Option* const run_dry =
+      run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
+  CLI::Option* const run_machine = add_option(run_app, "--machine", run.machine, "FILE.toml",
+                                              "with --dry-run: a machine file, with which steps are simulated");
+  run_machine->needs(run_dry);
+  add_option(run_app, "--network", run.network, "FILE.toml", "with --machine: replaces its [network]")
+      ->needs(run_machine);
   run_app->add_flag_callback(
       "--keys",
       [] {
@@ -178,6 +184,14 @@ int dispatch(int argc, char** argv) {
              "goal: also write what each case's ranks compute, send and wait for to operations.goal in the folder, for "
              "LogGOPSim")
       ->check(CLI::IsMember({"goal"}));
+  simulate_app->add_flag("--resume", simulated.resume,
+                         "with --out: go on with the interrupted campaign in this folder; finished runs are kept");
+  simulate_app
+      ->add_option("--jobs", simulated.jobs,
+                   "simulations at once, as far as memory suffices; results do not depend on it (default: one for each "
+                   "core)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1024));
   add_option(simulate_app, "--format", simulated.format, "FORMAT", result_format_help)->capture_default_str();
   add_option(simulate_app, "--progress", simulated.progress, "WHEN",
              "a live line on standard error: auto, always, never; json: one JSON object a line")

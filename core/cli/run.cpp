@@ -6,6 +6,7 @@
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"
 #include "campaign/prepare.hpp"
+#include "cli/begin_campaign.hpp"
 #include "cli/data.hpp"
 #include "cli/devices.hpp"
 #include "cli/dry_run.hpp"
@@ -34,10 +35,11 @@
 #include "results/case_entry.hpp"
 #include "results/disturbance.hpp"
 #include "results/result_document.hpp"
+#include "simulate/machine_file.hpp"
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -50,35 +52,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-// Returns every plugin that a case uses, with the parameters of the first case that uses it.
-json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files) {
-  const registry& plugins = answers.plugins();
-  json list = json::array();
-  std::set<std::pair<int, std::string>> seen;
-  const auto add = [&](kind k, const component_choice& choice) {
-    if (!seen.insert({static_cast<int>(k), choice.id}).second) return;
-    const component& c = plugins.find(k, choice.id);
-    list.push_back({{"kind", name_of(k)},
-                    {"id", choice.id},
-                    {"version", c.plugin_version},
-                    {"path", c.file.string()},
-                    {"built_in", c.file.parent_path() == built_in_folder()},
-                    {"sha256", files.verified({c.file.string()}).begin()->second},
-                    {"parameters", choice.parameters}});
-  };
-  for (const case_config& c : e.cases) {
-    add(kind::model, c.model);
-    try {
-      if (const std::string& executor = answers.of(c).model.executor; !executor.empty())
-        add(kind::executor, {executor, {}});
-    } catch (const failure&) { // the case itself reports it
-    }
-    add(kind::strategy, c.strategy);
-    add(kind::transport, c.transport);
-  }
-  return list;
-}
 
 // Returns describe_machine() with `gpu_topology`: null unless a case uses a device, because asking loads the executor.
 json this_host(plugin_facts_cache& answers, const experiment& e) {
@@ -127,65 +100,6 @@ fs::path default_folder(const std::string& name) {
   return result_folder::make_new(fs::path("results") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now)));
 }
 
-void add_resolved(result_folder& folder, const experiment& e, const run_options& o, const registry& plugins) {
-  if (o.again.empty()) { // else there is no file
-    try {
-      folder.add_file("as-written.toml", read_text(o.file));
-      folder.add_file("resolved-all.toml", whole_toml(o.file, o.changes, catalogue_of(plugins), e));
-    } catch (const toml_error& error) {
-      throw failure(exit_code::usage, fmt::format("{}: changed while it was read: {}", o.file.string(), error.what()));
-    }
-  }
-  for (std::size_t i = 0; i < e.cases.size(); ++i)
-    folder.add_file(e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1),
-                    resolved_toml(e.cases[i], e.plugin_path));
-}
-
-// Takes over a [report] that was changed since the campaign began.
-void show_as_asked_now(result_folder& folder, campaign_records& records, const json& context) {
-  const json::json_pointer report("/experiment/report");
-  json changed = records.context();
-  if (changed.contains(report) && changed[report] == context.at(report)) return;
-  changed[report] = context.at(report);
-  const json record = campaign_record(changed);
-  records.add(record);
-  folder.append(record);
-}
-
-// Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
-// measured with another experiment, machine or binary.
-void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results, const json& context,
-                     const experiment& e, const run_options& o, const registry& plugins, run_screen& s) {
-  const auto refuse = [&](const std::string& why) {
-    throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
-                                                folder.records().string(), why));
-  };
-  std::size_t read = 0;
-  for (const std::string& damage : folder.read([&](json&& record) {
-         records.add(record);
-         results.update(record);
-         ++read;
-       }))
-    s.say("warning: " + damage);
-  if (read && !records.context().is_object()) refuse("its first record is damaged");
-  if (records.context().is_object()) {
-    try {
-      if (const std::string why = resume_conflict(records.context(), context); !why.empty()) refuse(why);
-    } catch (const json::exception&) {
-      refuse("its first record is damaged");
-    }
-    for (const auto& [path, sum] : records.plugins())
-      if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " has another binary");
-    show_as_asked_now(folder, records, context);
-  } else {
-    const json record = campaign_record(context);
-    records.add(record);
-    folder.append(record);
-  }
-  add_resolved(folder, e, o, plugins);
-  if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
-}
-
 // The cases to run: those of a file, or of a stored result.
 struct chosen_cases {
   std::optional<cases_again> again;
@@ -230,6 +144,8 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
+  std::optional<machine_file> simulated;
+  if (!o.machine.empty()) simulated = read_machine(o.machine, o.network);
   // Does not return in the launcher's own processes.
   const auto handlers = make_launcher_request_handlers();
   const auto launcher = o.wait_for ? wait_for_hosts(o.wait_for, handlers, o.allow_different_binaries)
@@ -248,7 +164,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   // An experiment whose only case cannot run fails before anything starts; cases of a sweep are skipped one by one.
   reject_impossible_experiment(
       e, [&](const case_config& c) { check_tables(c, answers.of(c).model, prepare(answers, c, "").exchanges_rows); });
-  if (o.dry_run) return dry_run(answers, e, *form);
+  if (o.dry_run) return dry_run(answers, e, *form, simulated ? &*simulated : nullptr);
 
   std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
@@ -273,7 +189,9 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   campaign_records records(e);
   result_document results(e, records);
   written = folder.result().string();
-  begin_or_resume(folder, records, results, context, e, o, plugins, s);
+  begin_or_resume(folder, records, results, context, s);
+  add_resolved(folder, e, o.file, o.changes, plugins);
+  if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 
   // The notices, which come first in `warnings`, were printed above.
   for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);

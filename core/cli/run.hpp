@@ -19,9 +19,10 @@ struct run_options {
   // json. `log`: the level up to which messages of ranks are shown.
   std::string out, format = "console", progress = "auto", log = "warning";
   bool resume = false, dry_run = false;
-  std::uint32_t wait_for = 0;            // hosts that join by `regatta join`; 0: none
-  bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
-  std::string command;                   // as typed
+  std::filesystem::path machine, network; // of a dry run whose steps are simulated, as in simulate_options; or empty
+  std::uint32_t wait_for = 0;             // hosts that join by `regatta join`; 0: none
+  bool allow_different_binaries = false;  // on a launcher's hosts: warn instead of refusing
+  std::string command;                    // as typed
 };
 
 // Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the exit code:

@@ -50,6 +50,11 @@ json run_cards(const experiment& e) {
 
 cases_again::cases_again(const std::string& result, std::size_t only) : name_(one_line(result)) {
   stored_ = read_stored(result, {"regatta.result/1"}).document;
+  if (stored_.value("simulated", false))
+    throw failure(exit_code::usage,
+                  fmt::format("{}: expected a measured result, got a simulated one: simulate its file "
+                              "again",
+                              name_));
   const json cards = context().value("cards", json());
   if (!cards.is_array() || cards.empty())
     throw failure(exit_code::usage,

@@ -22,7 +22,7 @@ nlohmann::json run_cards(const experiment& e);
 class cases_again {
 public:
   // Reads the result: its file, or its folder. `only` is the number of a case, counted from 1; 0: all cases. Throws
-  // failure (usage) if it is no result, has no cards, or has no such case.
+  // failure (usage) if it is no result, is simulated, has no cards, or has no such case.
   cases_again(const std::string& result, std::size_t only);
 
   // Returns the files and folders of plugins that the cards name, and the files that the plugins of the cases had, as

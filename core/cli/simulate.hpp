@@ -15,6 +15,8 @@ struct simulate_options {
   std::vector<std::string> plugin_path;
   std::string out, format = "console", progress = "auto"; // as in run_options
   std::string exported;                                   // "goal": each case's operations in GOAL; empty: nothing
+  bool resume = false;                                    // as in run_options
+  std::size_t jobs = 0;                                   // the most simulations at once; 0: one for each core
   std::string command;                                    // as typed
 };
 

@@ -165,6 +165,7 @@ json decided_claims(const json& document, const json& claims) {
     d.claim = claim;
     for (const char* member : {"value", "left_median", "right_median", "repeats_needed"}) d.claim[member] = nullptr;
     d.claim["repeats"] = 0;
+    if (document.value("simulated", false)) d.claim["simulated"] = true;
     d.claim["p_adjusted"] = json::object();
     for (const char* name : {"at_least", "at_most"})
       if (claim.at(name).is_number()) d.bounds.push_back({name, claim[name].get<double>(), {}});

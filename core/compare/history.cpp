@@ -22,6 +22,7 @@ struct point {
   std::string label, date, git, result;
   std::optional<interval> value; // std::nullopt: the case has no such figure there
   std::size_t repeats = 0;
+  bool simulated = false;
 };
 
 // By case, in the order in which they first appear.
@@ -32,6 +33,7 @@ std::vector<std::vector<point>> points_of(const std::vector<compared_result>& re
     for (const json& entry : r.document.at("results")) {
       point p;
       p.label = entry.at("case").empty() ? plain_text(field(r.document, entry, "experiment.name")) : case_label(entry);
+      if ((p.simulated = entry.value("simulated", false))) p.label += " (simulated)"; // a series of its own
       p.date = plain_text(context.value("date", json()));
       p.git = plain_text(context.value("git", json()));
       p.result = r.name;
@@ -109,6 +111,7 @@ std::string render_history(std::vector<compared_result> results, const std::stri
                       {"result", p.result},
                       {"figure", path},
                       {"repeats", p.repeats},
+                      {"simulated", p.simulated},
                       {"median", p.value ? json(p.value->estimate) : json(nullptr)},
                       {"low", p.value ? json(p.value->low) : json(nullptr)},
                       {"high", p.value ? json(p.value->high) : json(nullptr)}});

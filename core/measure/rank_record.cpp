@@ -128,6 +128,7 @@ void each_member(R& r, Visit&& visit) {
   visit("loss_counts", r.loss_counts);
   visit("unit_counts", r.unit_counts);
   visit("counts_tokens", r.counts_tokens);
+  visit("touched_rows", r.touched_rows);
   visit("communication_ns", r.communication_ns);
   visit("server_update_ns", r.server_update_ns);
   visit("drain_ns", r.drain_ns);

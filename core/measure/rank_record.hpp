@@ -87,6 +87,8 @@ struct rank_record {
   // model's first count; empty if it counts nothing.
   std::vector<std::uint64_t> unit_counts;
   bool counts_tokens = false;
+  // By sparse table: the rows that this worker touched in the timed steps, each counted once in a step.
+  std::vector<std::uint64_t> touched_rows;
 
   std::int64_t communication_ns = 0;                // CPU time of the loop (transport, strategy, sums) in the region
   std::int64_t server_update_ns = 0;                // the optimizer's time as a server in the region

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -136,6 +137,9 @@ void worker::begin_exchange(std::uint64_t n) {
   if (sparse_) {
     rows_.set(session_.job.micro_batches(), [this](std::uint64_t m) { return batches_.micro(m); });
     times_.rows_known();
+    const std::span<const rg_rows> rows = strategy_.tables().rows();
+    record_.touched_rows.resize(rows.size()); // allocates in the first step
+    for (std::size_t t = 0; t < rows.size() && n >= session_.job.warmup; ++t) record_.touched_rows[t] += rows[t].count;
     session_.control.operation("waiting for the rows of sparse tables");
   }
   strategy_.begin(strategy_host::begin_step, n);

@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -123,23 +125,35 @@ public:
   event next(const child_options& o, json& frame) {
     const auto deadline = clock_type::now() + o.limit;
     for (;;) {
-      while (take(frame)) {
-        if (!frame.is_array()) return event::answer;
-        who_ = frame.at(0).get<std::string>();
-        doing_ = frame.at(1).get<std::string>();
-      }
+      if (take_answer(frame)) return event::answer;
       if (o.interrupted && o.interrupted()) return event::interrupted;
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now()).count();
       if (left <= 0) return event::late;
       pollfd p{in_.get(), POLLIN, 0};
       if (::poll(&p, 1, static_cast<int>(o.interrupted ? std::min<long>(left, 50) : left)) <= 0) continue;
-      char buffer[65536];
-      const auto n = ::read(in_.get(), buffer, sizeof buffer);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return event::ended;
-      heard_.append(buffer, static_cast<std::size_t>(n));
+      if (!read_some()) return event::ended;
     }
   }
+  // The parts of next(), for several children: reads once, which waits, and returns false at the end of the pipe; takes
+  // the next answer from what was read, if it is complete.
+  bool read_some() {
+    char buffer[65536];
+    const auto n = ::read(in_.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) return true;
+    if (n <= 0) return false;
+    heard_.append(buffer, static_cast<std::size_t>(n));
+    return true;
+  }
+  bool take_answer(json& frame) {
+    while (take(frame)) {
+      if (!frame.is_array()) return true;
+      who_ = frame.at(0).get<std::string>();
+      doing_ = frame.at(1).get<std::string>();
+    }
+    return false;
+  }
+  int descriptor() const { return in_.get(); }
+  int process() const { return pid_; }
 
   // "model mlp (FILE) was killed by SIGSEGV while it was described (...): a bug of the plugin, ..."
   std::string death_message(const std::string& end) const {
@@ -205,6 +219,58 @@ private:
   std::string heard_, who_, doing_ = "was being loaded";
 };
 
+child_result failed_result(exit_code code, const std::string& text) {
+  return {{}, failure(code, text)};
+}
+
+// Returns what an event says about the child's current item.
+child_result result_of(child& c, child::event e, json& frame, const child_options& options) {
+  switch (e) {
+  case child::event::answer:
+    if (const auto failed = frame.find("failed"); failed != frame.end())
+      return failed_result(static_cast<exit_code>(frame.at("code").get<int>()), failed->get<std::string>());
+    return {std::move(frame.at("value")), {}};
+  case child::event::ended: return failed_result(exit_code::plugin, c.death_message(c.how_it_ended()));
+  case child::event::late:
+    return failed_result(exit_code::plugin,
+                         c.death_message(fmt::format("did not return within {} s", options.limit.count() / 1000.0)));
+  case child::event::interrupted: break;
+  }
+  return failed_result(exit_code::interrupted, "interrupted");
+}
+
+// A child that runs beside others, for one item.
+struct child_of_item {
+  std::size_t item;
+  clock_type::time_point deadline;
+  std::unique_ptr<child> process;
+
+  // Returns the result once it is known; `readable`: there is something to read.
+  std::optional<child_result> look(bool readable, const child_options& options) {
+    json frame;
+    try {
+      if (readable && !process->read_some()) return result_of(*process, child::event::ended, frame, options);
+      if (process->take_answer(frame)) return result_of(*process, child::event::answer, frame, options);
+      if (clock_type::now() >= deadline) return result_of(*process, child::event::late, frame, options);
+    } catch (const failure& e) { // thrown by take()
+      return failed_result(e.code(), e.what());
+    } catch (const json::exception&) {
+      return failed_result(exit_code::plugin, process->death_message("wrote to a file descriptor of regatta"));
+    }
+    return {};
+  }
+};
+
+// Waits until one of the children has written, at most 50 ms. Returns which ones have.
+std::vector<bool> wait_for_some(const std::vector<child_of_item>& running) {
+  std::vector<pollfd> waits;
+  for (const child_of_item& c : running) waits.push_back({c.process->descriptor(), POLLIN, 0});
+  ::poll(waits.data(), waits.size(), 50);
+  std::vector<bool> readable;
+  for (const pollfd& p : waits) readable.push_back(p.revents != 0);
+  return readable;
+}
+
 } // namespace
 
 std::chrono::milliseconds child_options::default_limit() {
@@ -228,26 +294,10 @@ std::vector<child_result> run_all_in_child(std::size_t count,
     for (bool lives = true; lives && answers.size() < count;) {
       json frame;
       try {
-        switch (c.next(options, frame)) {
-        case child::event::answer:
-          if (const auto failed = frame.find("failed"); failed != frame.end())
-            fail(static_cast<exit_code>(frame.at("code").get<int>()), failed->get<std::string>());
-          else
-            answers.push_back({std::move(frame.at("value")), {}});
-          break;
-        case child::event::ended:
-          fail(exit_code::plugin, c.death_message(c.how_it_ended()));
-          lives = false;
-          break;
-        case child::event::late:
-          fail(exit_code::plugin,
-               c.death_message(fmt::format("did not return within {} s", options.limit.count() / 1000.0)));
-          lives = false;
-          break;
-        case child::event::interrupted:
-          while (answers.size() < count) fail(exit_code::interrupted, "interrupted");
-          break;
-        }
+        const child::event e = c.next(options, frame);
+        answers.push_back(result_of(c, e, frame, options));
+        lives = e == child::event::answer;
+        while (e == child::event::interrupted && answers.size() < count) fail(exit_code::interrupted, "interrupted");
       } catch (const failure& e) { // thrown by take()
         fail(e.code(), e.what());
         lives = false;
@@ -258,6 +308,45 @@ std::vector<child_result> run_all_in_child(std::size_t count,
     }
   }
   return answers;
+}
+
+void run_side_by_side(std::size_t count, const std::function<json(std::size_t, const stage_function&)>& work,
+                      const side_by_side& how, const child_options& options) {
+  std::vector<child_of_item> running;
+  std::size_t next = 0;
+  const auto may_begin = [&] {
+    if (next == count || running.size() >= std::max<std::size_t>(how.jobs, 1)) return false;
+    if (running.empty() || !how.may_begin) return next < count;
+    std::vector<int> processes;
+    for (const child_of_item& c : running) processes.push_back(c.process->process());
+    return how.may_begin(next, processes);
+  };
+  while (next < count || !running.empty()) {
+    if (options.interrupted && options.interrupted()) {
+      for (const child_of_item& c : running) how.take(c.item, failed_result(exit_code::interrupted, "interrupted"));
+      for (; next < count; ++next) how.take(next, failed_result(exit_code::interrupted, "interrupted"));
+      return;
+    }
+    while (may_begin()) {
+      const std::size_t item = next++;
+      try {
+        running.push_back({item, clock_type::now() + options.limit,
+                           std::make_unique<child>(0, 1, [&, item](std::size_t, const stage_function& stage) {
+                             return work(item, stage);
+                           })});
+        if (how.begun) how.begun(item);
+      } catch (const failure& e) {
+        how.take(item, failed_result(e.code(), e.what()));
+      }
+    }
+    const std::vector<bool> readable = wait_for_some(running);
+    for (std::size_t i = running.size(); i-- > 0;)
+      if (auto result = running[i].look(readable[i], options)) {
+        const std::size_t item = running[i].item;
+        running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+        how.take(item, std::move(*result));
+      }
+  }
 }
 
 json run_in_child(const std::function<json(const stage_function&)>& work, const child_options& options) {

@@ -45,13 +45,21 @@ std::string claim_bounds(const json& claim) {
   return fmt::format("{} to {}", plain_text(least), plain_text(most));
 }
 
-std::string claim_verdict(const json& claim) {
+namespace {
+
+std::string decision(const json& claim) {
   std::string verdict = claim.at("verdict");
   if (verdict != "undecided") return verdict;
   if (claim.at("reason").is_string()) return "undecided: " + one_line(claim["reason"].get<std::string>());
   const json& needed = claim.at("repeats_needed");
   if (!needed.is_number()) return "undecided: the value is too near the bound for any number of repeats";
   return fmt::format("undecided: about {} repeats would do", needed.get<std::size_t>());
+}
+
+} // namespace
+
+std::string claim_verdict(const json& claim) {
+  return decision(claim) + (claim.value("simulated", false) ? " (simulated)" : "");
 }
 
 std::string claim_value(const json& claim) {

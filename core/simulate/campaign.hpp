@@ -2,11 +2,13 @@
 #pragma once
 
 #include "campaign/plugin_facts.hpp"
+#include "campaign/progress.hpp"
 #include "experiment/experiment.hpp"
 #include "launch/interruption.hpp"
 #include "measure/records.hpp"
 #include "simulate/machine_file.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -14,16 +16,18 @@ namespace regatta {
 
 // Called in simulate_cases() on its thread. Each may be empty.
 struct simulation_hooks {
-  std::function<void(std::size_t index, std::uint64_t repeat)> begin; // a repeat of a case, both counted from 0
-  std::function<void(const nlohmann::json& record)> record;           // it has been added to the records
+  std::function<void(const regatta::progress&)> progress;
+  std::function<void(const nlohmann::json& record)> record; // it has been added to the records
   // Returns the file for the operations of a case in GOAL (simulate/goal_file.hpp), written in its first repeat.
   std::function<std::string(std::size_t index)> goal;
 };
 
 // Simulates every repeat of every case that has no record, each with its baseline and its contention control, and adds
-// the same records as a campaign that runs them. Returns the worst exit code of cases that failed (0: none did), or
-// interrupted (130). Does not throw for failures of cases: they become records. [main]
-int simulate_cases(plugin_facts_cache& answers, const experiment& e, const machine_file& m, campaign_log& records,
-                   const simulation_hooks& hooks);
+// the same records as a campaign that runs them, in the same order whatever `jobs` is: the most simulations that run at
+// once, each in a child process of its own. One more begins only if there is enough memory for it, should it need as
+// much as the largest so far. Returns the worst exit code of cases that failed (0: none did), or interrupted (130).
+// Does not throw for failures of cases: they become records. [main]
+int simulate_cases(plugin_facts_cache& answers, const experiment& e, const machine_file& m, std::size_t jobs,
+                   campaign_log& records, const simulation_hooks& hooks);
 
 } // namespace regatta

@@ -121,7 +121,12 @@ traced_times times_in_trace(const rank_trace& trace, const std::vector<std::stri
   std::vector<std::vector<double>> forward(names.size()), backward(names.size());
   std::vector<double> after;
   for (step_events& s : steps) {
-    if (!s.forward || !s.backward || s.ready.empty() || !s.ready.back()) continue;
+    if (!s.forward || !s.backward) continue;
+    if (names.empty()) { // sparse tables only: their gradients are final when the passes end
+      after.push_back(static_cast<double>(s.after - std::min(s.forward, s.after)));
+      continue;
+    }
+    if (s.ready.empty() || !s.ready.back()) continue;
     // A model may report the last of several tensors only: those before it are ready by then.
     for (std::size_t t = s.ready.size() - 1; t-- > 0;)
       if (!s.ready[t]) s.ready[t] = s.ready[t + 1];
@@ -133,7 +138,7 @@ traced_times times_in_trace(const rank_trace& trace, const std::vector<std::stri
       const std::uint64_t to = i + 1 < s.needs.size() ? s.needs[i + 1].first : s.backward;
       of_step[s.needs[i].second] += static_cast<double>(to - std::min(from, to));
     }
-    if (s.needs.empty() && !names.empty()) of_step.back() = static_cast<double>(s.backward - s.forward);
+    if (s.needs.empty()) of_step.back() = static_cast<double>(s.backward - s.forward);
     std::uint64_t last = s.backward;
     for (std::size_t t = 0; t < names.size(); ++t) {
       forward[t].push_back(of_step[t]);

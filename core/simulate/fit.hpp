@@ -31,7 +31,7 @@ message_costs fit_messages(const std::vector<message_sample>& samples);
 // The times of a step's parts in a trace of one worker, in ns.
 struct traced_times {
   std::vector<tensor_times> tensors; // medians over the steps, in the order in which gradients become ready
-  double after = 0;                  // from the last gradient to the end of the pass
+  double after = 0;                  // from the last gradient to the end of the pass; without names: of both passes
   std::size_t steps = 0;
 };
 // [any] Returns the times between the model's hooks. `names` are those of the dense tensors, in the order in which

@@ -135,11 +135,41 @@ private:
   toml_node root_;
 };
 
+// The rows of one sparse table; without a batch of their own they are of a step of `batch` samples.
+void read_table(reader& r, const toml_node& t, double batch, touched_table& to) {
+  const std::string path = "compute.table.";
+  r.only(t, "compute.table", {"name", "batch", "rows", "zipf", "draws"});
+  r.take(t, path, "name", to.name);
+  if (to.name.empty()) r.refuse(t, "compute.table.name", "expected the name of a sparse table");
+  to.batch = batch;
+  r.take(t, path, "batch", to.batch, 1, "a number of samples from 1");
+  r.take(t, path, "rows", to.rows, 0, "a number of rows from 0");
+  r.take(t, path, "draws", to.draws, 1, "a number of rows from 1");
+  double zipf = -1;
+  r.take(t, path, "zipf", zipf, 0, "an exponent from 0");
+  if (zipf >= 0) to.zipf = zipf;
+  if ((t.find("rows") != nullptr) == (t.find("zipf") != nullptr))
+    r.refuse(t, "compute.table", "expected either rows of a step, or the exponent zipf");
+  else if (t.find("rows") && !(to.batch > 0))
+    r.refuse(t, "compute.table.batch", "expected the samples of the step that these rows are of");
+}
+
 void read_compute(reader& r, const toml_node& t, machine_file& m) {
   const std::string path = "compute.";
   r.only(t, "compute",
          {"batch", "samples_per_second", "operations_per_second", "forward_share", "share", "input", "other",
-          "variation", "tensor"});
+          "variation", "tensor", "table", "after"});
+  const toml_node* const batch = t.find("batch");
+  const double of = batch && batch->scalar.is_number() ? batch->scalar.get<double>() : 0;
+  if (const toml_node* const list = t.find("table")) {
+    for (const toml_node& one : list->items)
+      if (one.is == toml_node::kind::table)
+        read_table(r, one, of, m.tables.emplace_back());
+      else
+        r.refuse(one, "compute.table", "expected a table, got " + quoted(one));
+  }
+  r.take_ns(t, path, "after", m.after_ns);
+  if (m.after_ns > 0) r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
   if (const toml_node* const list = t.find("tensor")) {
     r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
     if (!(m.batch > 0)) r.refuse(*list, "compute.batch", "expected the samples of the step that these times are of");
@@ -154,7 +184,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
       r.take_ns(one, "compute.tensor.", "forward", times.forward);
       r.take_ns(one, "compute.tensor.", "backward", times.backward);
     }
-  } else {
+  } else if (!(m.after_ns > 0)) {
     r.take(t, path, "operations_per_second", m.operations, 1, "FLOP/s, from 1");
     if (!t.find("operations_per_second")) m.rates = r.take_curve(t, path, "batch", "samples_per_second");
   }
@@ -186,9 +216,11 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
 }
 
 void read_network(reader& r, const toml_node& t, machine_file::network& n) {
-  r.only(t, "network", {"bandwidth", "latency", "servers"});
+  r.only(t, "network", {"bandwidth", "goodput", "latency", "servers"});
   r.take_rate(t, "network.", "bandwidth", n.bytes_per_ns);
   r.take_ns(t, "network.", "latency", n.latency_ns);
+  r.take(t, "network.", "goodput", n.goodput, 1e-6, "a number above 0, up to 1");
+  if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
   std::string servers = "shared";
   r.take(t, "network.", "servers", servers);
   n.own_servers = servers == "own";
@@ -223,7 +255,8 @@ std::string text_of(const std::string& text) {
 
 const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations() {
   static const std::vector<std::pair<std::string, std::uint32_t>> all = {
-      {"apply", RG_OP_APPLY}, {"copy", RG_OP_COPY}, {"axpy", RG_OP_AXPY}};
+      {"apply", RG_OP_APPLY},           {"copy", RG_OP_COPY},           {"axpy", RG_OP_AXPY},
+      {"rows_apply", RG_OP_ROWS_APPLY}, {"rows_read", RG_OP_ROWS_READ}, {"rows_add", RG_OP_ROWS_ADD}};
   return all;
 }
 
@@ -248,7 +281,7 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
     r.take(*t, "model.", "fingerprint", m.fingerprint);
   }
   if (const toml_node* const t = r.table(root, "", "compute")) read_compute(r, *t, m);
-  if (r.good() && m.tensors.empty() && m.rates.empty() && !(m.operations > 0))
+  if (r.good() && m.tensors.empty() && !(m.after_ns > 0) && m.rates.empty() && !(m.operations > 0))
     r.refuse(root, "compute",
              "expected samples_per_second with batch, operations_per_second, or times of tensors, got none of them");
   if (const toml_node* const t = r.table(root, "", "contention")) {
@@ -307,7 +340,7 @@ std::string machine_text(const machine_file& m) {
     if (!m.fingerprint.empty()) line("fingerprint", text_of(m.fingerprint));
   }
   out += "\n[compute]\n";
-  if (m.tensors.empty()) {
+  if (m.tensors.empty() && !(m.after_ns > 0)) {
     line("batch", list_of(m.rates, &std::pair<double, double>::first));
     line("samples_per_second", list_of(m.rates, &std::pair<double, double>::second));
     line("forward_share", rounded(m.forward_share));
@@ -318,9 +351,15 @@ std::string machine_text(const machine_file& m) {
   line("input", ns_text(m.input_ns));
   line("other", ns_text(m.other_ns));
   line("variation", rounded(m.variation));
+  if (m.after_ns > 0) line("after", ns_text(m.after_ns));
   for (const tensor_times& t : m.tensors)
     out += fmt::format("[[compute.tensor]]\nname = {}\nforward = {}\nbackward = {}\n", text_of(t.name),
                        ns_text(t.forward), ns_text(t.backward));
+  for (const touched_table& t : m.tables) {
+    out += fmt::format("[[compute.table]]\nname = {}\nbatch = {}\n", text_of(t.name), rounded(t.batch));
+    line(t.zipf ? "zipf" : "rows", rounded(t.zipf ? *t.zipf : t.rows));
+    if (t.draws > 0) line("draws", rounded(t.draws));
+  }
   if (!m.contention.empty()) {
     out += "\n[contention]\n";
     line("workers", list_of(m.contention, &std::pair<double, double>::first));
@@ -341,6 +380,7 @@ std::string machine_text(const machine_file& m) {
   }
   out += "\n[network] # between hosts: not measured, an assumption to change\n";
   line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");
+  if (m.between.goodput != 1) line("goodput", rounded(m.between.goodput));
   line("latency", ns_text(m.between.latency_ns));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
   return out;

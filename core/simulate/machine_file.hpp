@@ -20,6 +20,14 @@ struct tensor_times {
   double forward = 0, backward = 0; // as in compute_times (simulation/simulation.hpp)
 };
 
+// The rows of a sparse table that a worker touches.
+struct touched_table {
+  std::string name;
+  double batch = 0, rows = 0; // different rows in a step of `batch` samples, in the mean
+  std::optional<double> zipf; // in place of `rows`: the exponent of Zipf's law from which rows are drawn
+  double draws = 0;           // rows that a sample names; 0: as many as the model says
+};
+
 // The costs of a message between two ranks, in the names of LogGOPS.
 struct message_costs {
   double latency_ns = 0;                            // L
@@ -45,6 +53,8 @@ struct machine_file {
   bool by_bytes = false;          // without `tensors`: their times are as their sizes; else equal
   double batch = 0;               // samples of the step that `tensors` are of
   std::vector<tensor_times> tensors;
+  double after_ns = 0; // after the last tensor's gradients, of `batch` samples: gradients of sparse tables' rows
+  std::vector<touched_table> tables;
   double input_ns = 0;  // before the forward pass
   double other_ns = 0;  // between steps: what the engine does beside the phases
   double variation = 0; // standard deviation of a step's computing, relative to its mean
@@ -57,6 +67,7 @@ struct machine_file {
 
   struct network {
     double bytes_per_ns = 1.25, latency_ns = 20'000; // of each host's link, in each direction
+    double goodput = 1;                              // the share of a link's rate that messages get
     bool own_servers = false;                        // servers have hosts of their own
     bool operator==(const network&) const = default;
   } between;             // hosts

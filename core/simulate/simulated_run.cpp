@@ -12,6 +12,9 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <regatta/ext/step_collectives.h>
@@ -37,6 +40,13 @@ double update_ns(const machine_file& m, const std::vector<simulated_tensor>& ten
   double bytes = 0;
   for (const simulated_tensor& t : tensors) bytes += static_cast<double>(elements_of(t)) * sizeof(float);
   return bytes * bytes_of_update * work_ns(m, "apply");
+}
+
+// Of the rows that a worker touches in a step: one that holds them reads them for the model, and updates them.
+double rows_ns(const machine_file& m, const simulated_tables& tables, const case_config& c, double batch) {
+  if (tables.all.empty()) return 0;
+  const double read = tables.in_place ? 0 : 3 * work_ns(m, "rows_read");
+  return row_bytes_of_step(m, tables, c, batch) * (read + bytes_of_update * work_ns(m, "rows_apply"));
 }
 
 std::uint64_t whole(double ns) {
@@ -82,8 +92,20 @@ double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
   return factor * contention_of(*r.machine, workers_on_host(r.run->job.layout, worker));
 }
 
+// The link that the transport `shaped` gives each rank, in place of those of hosts.
+std::optional<network_link> shaped_link(const component_choice& transport, double goodput) {
+  if (transport.id != "shaped") return {};
+  const double bytes_per_ns = transport.parameters.at("bandwidth").get<double>() / 8e9 * goodput;
+  return network_link{bytes_per_ns, bytes_per_ns, whole(transport.parameters.at("latency").get<double>())};
+}
+
+// The transport that has the costs of a message: `shaped` adds its link to those of another one.
+std::string carrier_of(const component_choice& transport) {
+  return transport.id == "shaped" ? transport.parameters.at("over").get<std::string>() : transport.id;
+}
+
 void set_links(const run_to_simulate& r, simulation_setup& s) {
-  const message_costs& costs = costs_of(*r.machine, r.config->transport.id);
+  const message_costs& costs = costs_of(*r.machine, carrier_of(r.config->transport));
   const cluster_layout& layout = r.run->job.layout;
   network_options& n = s.network;
   n.order = link_order::shared;
@@ -93,7 +115,15 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.gap_ns = whole(costs.gap_ns);
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;
-  const network_link link{between.bytes_per_ns, between.bytes_per_ns, whole(between.latency_ns + costs.latency_ns)};
+  if (const auto shaped = shaped_link(r.config->transport, between.goodput)) {
+    n.links.assign(layout.size(), *shaped);
+    for (network_link& link : n.links) link.latency_ns += whole(costs.latency_ns);
+    s.link_of.resize(layout.size());
+    std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+    return;
+  }
+  const double rate = between.bytes_per_ns * between.goodput;
+  const network_link link{rate, rate, whole(between.latency_ns + costs.latency_ns)};
   s.link_of = layout.host_of;
   std::uint32_t links = *std::ranges::max_element(layout.host_of) + 1;
   if (between.own_servers && links > 1)
@@ -107,17 +137,17 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
 std::int64_t update_at_end(const run_to_simulate& r) {
   if (!r.run->communicates) return std::numeric_limits<std::int64_t>::max();
   if (r.run->job.layout.servers) return 0;
-  const double all = update_ns(*r.machine, *r.tensors);
+  const double all = update_ns(*r.machine, *r.tensors) +
+                     rows_ns(*r.machine, *r.tables, *r.config, static_cast<double>(r.facts->model.batch_per_worker));
   const auto bucket = r.config->strategy.parameters.find("bucket");
   if (bucket == r.config->strategy.parameters.end() || !bucket->second.is_number()) return std::llround(all);
   const auto bytes = static_cast<double>(r.facts->model.weight_bytes);
   return std::llround(all * std::min(1.0, bucket->second.get<double>() / std::max(bytes, 1.0)));
 }
 
-// Fills the times of a worker's steps that a real rank would have measured.
+// Fills the times of a worker's steps that a real rank would have measured; `own_update` is update_at_end().
 void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::vector<simulated_step>& steps,
-               std::uint32_t worker, rank_record& record) {
-  const std::int64_t own_update = update_at_end(r);
+               std::uint32_t worker, std::int64_t own_update, rank_record& record) {
   const std::uint64_t warmup = r.run->job.warmup;
   compute_times computing{0, std::vector<std::uint64_t>(s.tensors.size()),
                           std::vector<std::uint64_t>(s.tensors.size())};
@@ -138,7 +168,7 @@ void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::v
     t.input = std::min<std::int64_t>(static_cast<std::int64_t>(whole(r.machine->input_ns)),
                                      static_cast<std::int64_t>(computing.before));
     t.forward = sum(computing.forward);
-    t.backward = sum(computing.backward);
+    t.backward = sum(computing.backward) + static_cast<std::int64_t>(computing.after);
     t.stalled_at = static_cast<std::int64_t>(x.forward);
     t.stalled = static_cast<std::int64_t>(x.backward - x.forward) - t.forward;
     t.update = std::min(own_update, t.end - t.compute_end);
@@ -179,14 +209,15 @@ std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_con
 }
 
 compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
-                         const model_facts& facts) {
+                         const model_facts& facts, const simulated_tables& tables) {
   const std::size_t n = tensors.size();
   const auto batch = static_cast<double>(facts.batch_per_worker);
   compute_times out{whole(m.input_ns + m.other_ns), std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n)};
   if (!m.model.empty() && m.model != c.model.id)
     throw failure(exit_code::usage,
                   fmt::format("model.plugin: expected {}, of which the machine file is, got {}", m.model, c.model.id));
-  if (!m.tensors.empty()) {
+  if (!m.tensors.empty() || m.after_ns > 0) {
+    out.after = whole(m.after_ns * batch / m.batch);
     for (std::size_t t = 0; t < std::max(n, m.tensors.size()); ++t) {
       const std::string expected = t < m.tensors.size() ? m.tensors[t].name : "none";
       const std::string is = t < n ? tensors[t].name : "none";
@@ -208,8 +239,10 @@ compute_times base_times(const machine_file& m, const std::vector<simulated_tens
                                                     c.model.id));
       step = 1e9 * batch * facts.flops_per_sample / m.operations;
     } else {
-      step = std::max(0.0, step_ns_of(m, batch) - m.input_ns - m.other_ns - update_ns(m, tensors));
+      step = std::max(0.0, step_ns_of(m, batch) - m.input_ns - m.other_ns - update_ns(m, tensors) -
+                               rows_ns(m, tables, c, batch));
     }
+    if (n == 0) out.after = whole(step);
     double all = 0;
     for (const simulated_tensor& t : tensors) all += m.by_bytes ? static_cast<double>(elements_of(t)) : 1;
     for (std::size_t t = 0; t < n; ++t) {
@@ -246,8 +279,9 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
     s.shapes.push_back(t.shape);
-    s.compressible_of.push_back(t.compressible);
+    s.compressible.push_back(t.compressible);
   }
+  set_tables(m, *r.tables, c, r.facts->model.batch_per_worker, s);
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
   s.network.collectives = r.facts->collectives;
   set_links(r, s);
@@ -261,10 +295,11 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const double x : slowness) kinds.emplace(x, static_cast<std::uint32_t>(kinds.size()));
   for (const double x : slowness) s.compute_kinds.push_back(kinds.at(x));
   s.fold = m.variation > 0 ? folding::off : folding::on;
-  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model), slowness, deviation = m.variation,
+  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model, *r.tables), slowness, deviation = m.variation,
                seed = r.seed](std::uint32_t worker, std::uint64_t step, compute_times& out) {
     const double factor = slowness[worker] * variation_of(deviation, seed, worker, step);
     out.before = base.before;
+    out.after = whole(static_cast<double>(base.after) * factor);
     for (std::size_t t = 0; t < base.forward.size(); ++t) {
       out.forward[t] = whole(static_cast<double>(base.forward[t]) * factor);
       out.backward[t] = whole(static_cast<double>(base.backward[t]) * factor);
@@ -275,7 +310,11 @@ simulation_setup setup_of(const run_to_simulate& r) {
 
 json simulate_run(const registry& loading, const run_to_simulate& r) {
   const cluster_layout& layout = r.run->job.layout;
-  const simulation_setup setup = setup_of(r);
+  simulation_setup setup = setup_of(r);
+  std::set<std::string> warned; // by strategies: all ranks say the same
+  setup.log = [&](int level, const std::string& text) {
+    if (level <= RG_LOG_WARNING) warned.insert(text);
+  };
   const simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
   // The bytes of the timed region are those that a run without it does not send.
   std::vector<virtual_network::counts> before(layout.size());
@@ -284,6 +323,7 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     warm_up.steps = r.run->job.warmup;
     before = simulate(loading, warm_up).counted;
   }
+  const std::int64_t own_update = update_at_end(r);
   json ranks = json::array();
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
     const rg_cluster view = layout.view(rank);
@@ -299,9 +339,10 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     record.bytes_received = all.counted[rank].bytes_received - before[rank].bytes_received;
     record.given_bytes = record.bytes_sent;
     record.strategy = all.records[rank];
+    if (rank == 0) record.warnings.assign(warned.begin(), warned.end());
     if (view.worker >= 0) {
       const auto worker = static_cast<std::uint32_t>(view.worker);
-      add_steps(r, setup, all.steps.at(worker), worker, record);
+      add_steps(r, setup, all.steps.at(worker), worker, own_update, record);
       record.drain_ns = static_cast<std::int64_t>(all.virtual_ns) - record.region_end;
     }
     ranks.push_back(to_json(record));
@@ -318,14 +359,20 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
                                 "there",
                                 layout.workers));
-  if (r.run->communicates && !r.machine->transports.count(r.config->transport.id) &&
-      !r.machine->transports.count("default"))
-    texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time",
-                                r.config->transport.id));
+  if (const std::string carrier = carrier_of(r.config->transport);
+      r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
+    texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
+  if (r.config->transport.id == "shaped" && r.config->transport.parameters.at("jitter").get<double>() > 0)
+    texts.emplace_back("the jitter of shaped is not modelled");
   if (r.run->communicates && r.config->strategy.id == "allreduce")
     if (const auto a = r.config->strategy.parameters.find("algorithm");
         a != r.config->strategy.parameters.end() && a->second == "auto")
       texts.emplace_back("algorithm = \"auto\" may choose another one in a real run, where weights are in host memory");
+  for (const simulated_table& t : r.tables->all)
+    if (draws_of(*r.machine, t, *r.config).assumed)
+      texts.push_back(fmt::format("the machine file has no [[compute.table]] of {}: the rows that a step touches are "
+                                  "drawn from Zipf's law with exponent 1",
+                                  t.name));
   const auto on_host = static_cast<double>(workers_on_host(layout, 0));
   const double measured = r.machine->contention.empty() ? 1 : r.machine->contention.back().first;
   if (on_host > measured && r.machine->cores > 0)

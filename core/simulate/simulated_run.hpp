@@ -5,6 +5,7 @@
 
 #include "campaign/prepare.hpp"
 #include "simulate/machine_file.hpp"
+#include "simulate/touched_rows.hpp"
 #include "simulation/simulation.hpp"
 
 #include <cstdint>
@@ -26,10 +27,11 @@ struct simulated_tensor {
 // plugin_facts_cache::of() does.
 std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_config& c);
 
-// [any] Returns the computing times of a step of one worker alone. Throws failure (usage) if the machine file is of
-// another model: its tensors are others, or the model's operations are unknown and the file has only their rate.
+// [any] Returns the computing times of a step of one worker alone; `tables` are those of the model. Throws failure
+// (usage) if the machine file is of another model: its tensors are others, or the model's operations are unknown and the
+// file has only their rate.
 compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
-                         const model_facts& facts);
+                         const model_facts& facts, const simulated_tables& tables = {});
 
 // The input of simulate_run() beside the case.
 struct run_to_simulate {
@@ -39,7 +41,8 @@ struct run_to_simulate {
   const machine_file* machine = nullptr;
   const std::vector<simulated_tensor>* tensors = nullptr;
   std::uint64_t seed = 1; // of the variation of computing times
-  std::string goal;       // file to which simulate_run() writes the run's operations in GOAL; empty: none
+  const simulated_tables* tables = &no_tables;
+  std::string goal; // file to which simulate_run() writes the run's operations in GOAL; empty: none
 };
 
 // The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it.

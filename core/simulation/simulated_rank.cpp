@@ -91,7 +91,7 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
     auto t = tensor(RG_TENSOR_DENSE, "t",
                     setup.shapes.empty() ? std::span(&setup.tensors[k], 1) : std::span(setup.shapes.at(k)));
-    t.compressible = setup.compressible_of.empty() ? setup.compressible : setup.compressible_of.at(k) != 0;
+    t.compressible = setup.compressible.empty() || setup.compressible.at(k);
     t.reordered = t.ndim > 1 && !(plan.flags & RG_PLAN_ROW_MAJOR); // as executors may keep matrices and convolutions
     x.tensors.push_back(t);
   }

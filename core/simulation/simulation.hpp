@@ -104,8 +104,7 @@ struct simulation_setup {
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
   std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors
-  bool compressible = true;                             // rg_tensor.compressible of all tensors
-  std::vector<char> compressible_of;                    // the same of each tensor; empty: `compressible` of all
+  std::vector<char> compressible;                       // rg_tensor.compressible of each tensor; empty: all are
   // How strongly each element of the arena is pulled to a target value; 0: not at all, gradients only fluctuate. The
   // targets of neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;

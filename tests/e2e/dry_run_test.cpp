@@ -153,3 +153,27 @@ TEST_CASE("a csv has the same columns for one case, for many, and where one cann
   CHECK(header(csv("--sweep measure.steps=100,200")) == header(one));
   CHECK(header(csv("--sweep transport.plugin=null,shm")) == header(one));
 }
+
+TEST_CASE("with a machine file the time of steps is that of the simulation") {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small;
+  std::ofstream(s.path / "m.toml") << "[compute]\nbatch = 64\nsamples_per_second = 640\n";
+  std::ofstream(s.path / "n.toml") << "[network]\nbandwidth = \"1Mbit/s\"\n";
+  const auto total = [&](const std::string& options) {
+    const outcome o = program(s, "run x.toml --dry-run --format json --set cluster.hosts=2 " + options);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    return parsed(o.out);
+  };
+  const json fast = total("--machine m.toml"), slow = total("--machine m.toml --network n.toml");
+  CHECK(seconds(fast, 0) > 100 * 0.099);            // 100 steps of 64 samples
+  CHECK(seconds(slow, 0) > seconds(fast, 0) + 100); // megabytes of gradients at 1 Mbit/s
+  CHECK(fast.at("simulated").is_string());
+  CHECK(fast.at("cases").at(0).at("time").at("cpu_seconds").is_null());
+  CHECK(total("").at("simulated").is_null());
+  std::ofstream(s.path / "m.toml") << "[model]\nplugin = \"vgg16\"\n[compute]\nbatch = 64\nsamples_per_second = 1\n";
+  const outcome other = program(s, "run x.toml --dry-run --format json --machine m.toml");
+  CHECK(other.code == 2);
+  CHECK((other.out + other.err).find("expected vgg16, of which the machine file is") != std::string::npos);
+  CHECK(program(s, "run x.toml --machine m.toml").code != 0); // needs --dry-run
+}

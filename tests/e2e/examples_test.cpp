@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 using namespace regatta::test;
 
@@ -82,6 +84,76 @@ TEST_CASE("every example trains as it is shipped, except for steps, batch and th
     for (const json& r : results) CHECK(r.at("status") == "ok");
   }
   CHECK(fs::exists(s.path / "data/criteo/train.tsv")); // generated at first use
+}
+
+TEST_CASE("every published table and every what-if is simulated by the command that it begins with, and can run") {
+  // One small case of each: the keys that are swept, and those that change with them.
+  const std::map<std::string, std::vector<std::string>> smaller = {
+      {"vgg16-workers.toml", {"cluster.servers=3", "cluster.workers=2", "cluster.hosts=2"}},
+      {"vgg16-servers.toml", {"cluster.servers=2", "cluster.workers=4", "cluster.hosts=4"}},
+      {"vgg16-batches.toml",
+       {"train.batch=32", "strategy.plugin=sync_ps", "cluster.workers=2", "cluster.servers=2", "cluster.hosts=2"}},
+      {"collectives-resnet50.toml", {"cluster.workers=4", "cluster.hosts=2", "strategy.algorithm=hierarchical"}},
+      {"collectives-vgg16.toml", {"cluster.workers=4", "cluster.hosts=2", "strategy.algorithm=hierarchical"}},
+      {"collectives-bert.toml", {"cluster.workers=4", "cluster.hosts=2", "strategy.algorithm=hierarchical"}},
+      {"collectives-transformer.toml", {"cluster.workers=4", "cluster.hosts=2", "strategy.algorithm=hierarchical"}},
+      {"dgc-bandwidth.toml", {"cluster.workers=2", "transport.bandwidth=1Gbit/s", "strategy.plugin=dgc"}},
+      {"multi-gpu.toml", {"cluster.workers=2", "cluster.servers=2", "strategy.plugin=sync_ps"}},
+      {"word2vec.toml",
+       {"cluster.workers=2", "cluster.servers=2", "cluster.hosts=2", "strategy.plugin=async_ps", "measure.steps=2",
+        "measure.warmup=0"}},
+      {"ctr.toml",
+       {"cluster.workers=2", "cluster.servers=2", "cluster.hosts=2", "strategy.plugin=geo_ps", "strategy.geo_ps.k=2",
+        "measure.steps=2", "measure.warmup=0"}},
+      {"servers.toml", {"cluster.servers=2", "cluster.workers=4", "cluster.hosts=4"}},
+      {"compression.toml",
+       {"cluster.workers=4", "cluster.hosts=4", "transport.bandwidth=1Gbit/s", "strategy.plugin=dgc"}},
+      {"slow-host.toml",
+       {"cluster.workers=4", "cluster.servers=4", "cluster.hosts=4", "cluster.straggler.rank=1",
+        "cluster.straggler.factor=2.0", "strategy.plugin=local_sgd"}},
+      {"faster-network.toml",
+       {"cluster.workers=4", "cluster.servers=4", "cluster.hosts=4", "transport.bandwidth=1Gbit/s",
+        "model.plugin=resnet50", "strategy.plugin=allreduce"}},
+  };
+  const temporary_folder s;
+  fs::copy(REGATTA_SOURCE "/examples", s.path / "examples", fs::copy_options::recursive);
+  std::size_t experiments = 0;
+  for (const char* folder : {"published", "what-if"})
+    for (const auto& entry : fs::directory_iterator(s.path / "examples" / folder)) {
+      const std::string name = entry.path().filename().string(), text = read(entry.path());
+      if (text.find("[experiment]") == std::string::npos) continue; // a machine or a network
+      CAPTURE(name);
+      const std::string begin = "#   regatta simulate " + name + " ";
+      const std::size_t at = text.find(begin);
+      REQUIRE(at != std::string::npos);
+      std::string settings = " --set measure.baseline=false";
+      REQUIRE(smaller.contains(name));
+      for (const std::string& setting : smaller.at(name)) settings += " --set " + setting;
+      const std::string files = text.substr(at + begin.size(), text.find('\n', at) - at - begin.size());
+      const std::string path = std::string("examples/") + folder + "/";
+      // The command is meant for the folder of the file.
+      std::string machines;
+      for (std::string_view word_of = files; !word_of.empty();) {
+        const std::size_t end = std::min(word_of.find(' '), word_of.size());
+        const std::string_view word = word_of.substr(0, end);
+        machines += " " + (word.starts_with("--") ? std::string(word) : path + std::string(word));
+        word_of.remove_prefix(std::min(end + 1, word_of.size()));
+      }
+      const outcome o = program(s, "simulate " + path + name + machines + " --format json --progress never --out " +
+                                       name + ".out" + settings);
+      INFO(o.err);
+      REQUIRE(o.code == 0);
+      const json results = parsed(o.out).at("results");
+      REQUIRE(results.size() == 1);
+      CHECK(results.at(0).at("status") == "ok");
+      CHECK(results.at(0).at("throughput").at("median").get<double>() > 0);
+      // Full models may need more memory than this machine has; everything else is checked before.
+      const outcome dry = program(s, "run " + path + name + " --dry-run --set train.batch=1" + settings);
+      INFO(dry.out);
+      CHECK((dry.code == 0 || dry.out.find("more memory than is free") != std::string::npos));
+      ++experiments;
+    }
+  CHECK(experiments == smaller.size());
 }
 
 TEST_CASE("the README shows the strategy of examples/custom_strategy/ring.cpp as it is") {

@@ -107,21 +107,6 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
-TEST_CASE("weights are compressed beside biases, which are not") {
-  const folder s;
-  std::ofstream(s.path / "mlp.toml") << "[model]\nplugin = \"mlp\"\nhidden = [256]\n[cluster]\nworkers = 2\n"
-                                        "[transport]\nplugin = \"tcp\"\n[measure]\nwarmup = 0\nsteps = 2\n"
-                                        "[sweep]\n\"strategy.plugin\" = [\"allreduce\", \"dgc\"]\n";
-  const outcome o = program(s, "simulate mlp.toml --machine m.toml --format json --progress never --out a");
-  INFO(o.err);
-  REQUIRE(o.code == 0);
-  const auto sent = [entries = parsed(o.out).at("results")](std::size_t i) {
-    return entries.at(i).at("bytes").at("sent_per_step").at("worker").get<double>();
-  };
-  CHECK(sent(1) > 0);
-  CHECK(sent(1) < 0.05 * sent(0));
-}
-
 TEST_CASE("--export goal writes the operations of each case, once") {
   const folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");
@@ -137,6 +122,42 @@ TEST_CASE("--export goal writes the operations of each case, once") {
   CHECK(two.find("b from 1 tag ") != std::string::npos);
   CHECK(!fs::exists(s.path / "b/operations-1.goal"));
   CHECK(program(s, "simulate x.toml --machine m.toml --export trace").code == 2);
+}
+
+TEST_CASE("the links of the transport shaped are those of a simulation, of which the network passes on its goodput") {
+  const folder s;
+  std::ofstream(s.path / "n.toml") << "[network]\ngoodput = 0.5\n";
+  const auto step = [&](const std::string& options) {
+    return simulated(s, "--machine m.toml --set cluster.workers=2 --set measure.repeats=1 --set measure.baseline=false "
+                        "--set transport.plugin=shaped --set strategy.bucket=4MiB " +
+                            options)
+        .at("results")
+        .at(0)
+        .at("time")
+        .at("exposed_communication")
+        .get<double>();
+  };
+  // A ring of two sends 4 MiB a step, after the backward pass, in a bucket of one link's rate.
+  const double at_100 = step("--out a --set transport.bandwidth=100Mbit/s");
+  CHECK(at_100 > 4.0 * (1 << 20) * 8 / 100e6);
+  CHECK(step("--out b --set transport.bandwidth=50Mbit/s") == doctest::Approx(2 * at_100).epsilon(0.02));
+  CHECK(step("--out c --set transport.bandwidth=100Mbit/s --network n.toml") ==
+        doctest::Approx(2 * at_100).epsilon(0.02));
+  CHECK(step("--out d --set transport.bandwidth=100Mbit/s --set transport.latency=100ms") > at_100 + 0.19);
+}
+
+TEST_CASE("tensors that must not be compressed do not keep the others from it") {
+  const folder s;
+  // ResNet's batch norm is exact; its convolutions have nearly all of the bytes.
+  std::ofstream(s.path / "y.toml") << "model.plugin = \"resnet50\"\nmodel.input = \"cifar10\"\nmodel.depth = 18\n"
+                                      "train.kernels = \"fixed\"\ntransport.plugin = \"tcp\"\ncluster.workers = 2\n"
+                                      "measure = { warmup = 1, steps = 2, repeats = 1, baseline = false }\n"
+                                      "strategy = { plugin = \"dgc\", sparsity = [0.99] }\n";
+  const outcome o = program(s, "simulate y.toml --machine m.toml --format json --progress never --out a");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = parsed(o.out).at("results").at(0);
+  CHECK(r.at("bytes").at("sent_per_step").at("worker").get<double>() < 0.05 * 4 * r.at("parameters").get<double>());
 }
 
 TEST_CASE("a simulated result is not compared with a measured one") {
@@ -170,4 +191,97 @@ TEST_CASE("a calibration is what a simulation of one worker gives back, and a ba
   CHECK(d.at("results").at(0).at("time").at("backward") == doctest::Approx(backward));
   CHECK(d.at("results").at(1).at("workers") == 2);
   CHECK(d.at("results").at(1).at("status") == "ok");
+}
+
+TEST_CASE("a simulated step of sparse tables has the bytes of a real one, where every row is touched") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << R"(
+[model]
+plugin = "ctr"
+rows = 40
+hidden = [8]
+[data]
+source = "random"
+[train]
+batch = 64
+[cluster]
+servers = 2
+workers = 2
+colocate = true
+[transport]
+plugin = "shm"
+[measure]
+warmup = 2
+steps = 4
+repeats = 1
+baseline = false
+[strategy.geo_ps]
+k = 2
+[sweep]
+"strategy.plugin" = ["allreduce", "sync_ps", "async_ps", "geo_ps"]
+)";
+  const json there = simulated(s, "--machine m.toml --out a");
+  const outcome o = program(s, "run x.toml --format json --progress never --out b");
+  REQUIRE(o.code == 0);
+  const json here = parsed(o.out);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    const json &a = there.at("results").at(i), &b = here.at("results").at(i);
+    CHECK(a.at("given_bytes") == b.at("given_bytes"));
+    CHECK(a.at("given_bytes").get<double>() > 2 * 4 * 40 * 10 * 4);
+  }
+}
+
+TEST_CASE("simulations side by side give the records of one after the other, in their order") {
+  const folder s;
+  const std::string options = "--machine m.toml --progress never --sweep strategy.algorithm=ring,sharded ";
+  const auto records = [&](const std::string& out, const char* jobs) {
+    const outcome o = program(s, "simulate x.toml " + options + "--out " + out + " --jobs " + jobs);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    std::string text = read(s.path / out / "records.jsonl");
+    return text.substr(text.find('\n')); // the first has the date
+  };
+  const std::string one = records("a", "1");
+  CHECK(std::count(one.begin(), one.end(), '\n') > 8);
+  CHECK(records("b", "4") == one);
+}
+
+TEST_CASE("--resume keeps the finished runs, and refuses other machines and measured runs") {
+  const folder s;
+  const json whole = simulated(s, "--machine m.toml --out a");
+  const std::string text = read(s.path / "a/records.jsonl");
+  std::size_t end = 0; // the context and three runs, as if it had been interrupted there
+  for (int line = 0; line < 4; ++line) end = text.find('\n', end) + 1;
+  std::ofstream(s.path / "a/records.jsonl") << text.substr(0, end);
+  CHECK(program(s, "simulate x.toml --machine m.toml --out a").code == 2);
+  const json resumed = simulated(s, "--machine m.toml --out a --resume");
+  CHECK(resumed.at("results") == whole.at("results"));
+  CHECK(read(s.path / "a/records.jsonl").substr(0, end) == text.substr(0, end));
+  CHECK(program(s, "simulate x.toml --machine m.toml --resume").err.find("expected --out DIR") != std::string::npos);
+  std::ofstream(s.path / "m.toml", std::ios::app) << "# another file\n";
+  const outcome other = program(s, "simulate x.toml --machine m.toml --out a --resume");
+  CHECK(other.code == 2);
+  CHECK(other.err.find("the machine or the network file differs") != std::string::npos);
+  const outcome measured = program(s, "run x.toml --out a --resume");
+  CHECK(measured.code == 2);
+  CHECK(measured.err.find("cannot resume") != std::string::npos);
+}
+
+TEST_CASE("a simulated result says so to programs, in claims, and where it would pass for a measurement") {
+  const folder s;
+  std::ofstream(s.path / "x.toml", std::ios::app) << "[[claim]]\nmetric = \"efficiency\"\nleft = { "
+                                                     "cluster.workers = 2 }\nat_least = 0.1\n";
+  const outcome o = program(s, "simulate x.toml --machine m.toml --out a --format json --progress json");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(parsed(o.out).at("claims").at(0).at("simulated") == true);
+  CHECK(o.err.find("\"kind\":\"progress\"") != std::string::npos);
+  CHECK(o.err.find("\"kind\":\"end\"") != std::string::npos);
+  CHECK(program(s, "report a").out.find("(simulated)") != std::string::npos);
+  for (const char* command : {"artifact a -o a.tar.gz", "run --again a"}) {
+    const outcome refused = program(s, command);
+    CHECK(refused.code == 2);
+    CHECK(refused.err.find("expected a measured result, got a simulated one") != std::string::npos);
+  }
 }

@@ -141,7 +141,7 @@ void incompressible(const subject& s) {
   if (!lossy(some_plan(s))) throw skipped("it does not declare RG_PLAN_LOSSY");
   for (const std::uint32_t workers : accepted_sizes(s, {2, 3, 4, 5})) {
     simulation_setup x = setup_for(s, workers, 2);
-    x.compressible = false;
+    x.compressible.assign(x.tensors.size(), 0);
     const simulation_result r = run_simulation(s, x);
     const std::vector<double> expected = train_serially(x);
     for (std::size_t i = 0; i < r.weights.at(0).size(); ++i)

@@ -218,3 +218,15 @@ TEST_CASE("claims in words") {
   CHECK(claim_name(one) == "dgc pays here");
   CHECK(claim_bounds(one) == "1.1 to 2");
 }
+
+TEST_CASE("the verdict on a simulated result is marked") {
+  json simulated = document({200, 202, 201, 203, 199, 200}, {100, 101, 100, 102, 99, 100});
+  const json measured = decided(simulated, claim(1.5));
+  CHECK(!measured.contains("simulated"));
+  CHECK(claim_verdict(measured) == "holds");
+  simulated["simulated"] = true;
+  const json marked = decided(simulated, claim(1.5));
+  CHECK(marked.at("simulated") == true);
+  CHECK(marked.at("verdict") == "holds");
+  CHECK(claim_verdict(marked) == "holds (simulated)");
+}

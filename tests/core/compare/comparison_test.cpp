@@ -326,6 +326,19 @@ TEST_CASE("a history is sorted by date, with a bar for each result") {
   CHECK(points[1].at("repeats") == 10);
 }
 
+TEST_CASE("a history shows simulated results as a series of their own") {
+  json simulated = entry(scaled(ten, 3));
+  simulated["simulated"] = true;
+  const std::vector<compared_result> results = {{"a", document(json::array({entry(ten)}))},
+                                                {"b", document(json::array({simulated}))}};
+  CHECK(has(render_history(results, "samples_per_second", format::console, 0), "(simulated)"));
+  const json points = json::parse(render_history(results, "samples_per_second", format::json, 0)).at("points");
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].at("simulated") == false);
+  CHECK(points[1].at("simulated") == true);
+  CHECK(points[1].at("case") == points[0].at("case").get<std::string>() + " (simulated)");
+}
+
 TEST_CASE("a comparison has the same figures in every format") {
   const comparison c = compared(entry(ten), entry(scaled(ten, 1.1)));
   const auto gates = check_gate(parse_gate("samples_per_second -3%"), c);

@@ -142,6 +142,63 @@ TEST_CASE("answers are kept when no second child can be started") {
   }
 }
 
+TEST_CASE("children side by side: each item has its own, and at most as many run as are allowed") {
+  side_by_side how;
+  how.jobs = 3;
+  std::vector<child_result> results(7);
+  std::size_t running = 0, most = 0, asked = 0;
+  how.begun = [&](std::size_t) { most = std::max(most, ++running); };
+  how.may_begin = [&](std::size_t item, const std::vector<int>& processes) {
+    ++asked;
+    CHECK(processes.size() == running);
+    CHECK(item < 7);
+    return item < 5; // the last two wait until nothing runs
+  };
+  how.take = [&](std::size_t item, child_result&& result) {
+    CHECK((item != 5 || running == 1));
+    --running;
+    results.at(item) = std::move(result);
+  };
+  const auto work = [](std::size_t item, const stage_function& stage) -> json {
+    stage("item " + std::to_string(item), "was tested");
+    if (item == 2) std::abort();
+    if (item == 3) throw failure(exit_code::usage, "item 3 is wrong");
+    return {{"item", item}, {"text", std::string(100'000, 'x')}}; // more than a pipe holds
+  };
+  run_side_by_side(7, work, how);
+  CHECK(most >= 2);
+  CHECK(most <= 3);
+  CHECK(asked > 0);
+  for (const std::size_t item : {0, 1, 4, 5, 6}) CHECK(results[item].value.at("item") == item);
+  REQUIRE(results[2].failed);
+  CHECK(results[2].failed->what() ==
+        std::string("item 2 was killed by SIGABRT while it was tested: a bug of the plugin, run it under a debugger"));
+  REQUIRE(results[3].failed);
+  CHECK(results[3].failed->code() == exit_code::usage);
+  CHECK(results[3].failed->what() == std::string("item 3 is wrong"));
+}
+
+TEST_CASE("children side by side are ended where the user asks for it, and late ones after their limit") {
+  side_by_side how;
+  how.jobs = 2;
+  std::vector<int> codes(3);
+  how.take = [&](std::size_t item, child_result&& result) {
+    codes.at(item) = result.failed ? static_cast<int>(result.failed->code()) : 0;
+  };
+  const auto hangs = [](std::size_t, const stage_function&) -> json {
+    for (;;) ::pause();
+  };
+  child_options options;
+  int polls = 0;
+  options.interrupted = [&] { return ++polls > 2; };
+  run_side_by_side(3, hangs, how, options);
+  CHECK(codes == std::vector<int>(3, static_cast<int>(exit_code::interrupted)));
+  options.interrupted = nullptr;
+  options.limit = std::chrono::milliseconds(1);
+  run_side_by_side(3, hangs, how, options);
+  CHECK(codes == std::vector<int>(3, static_cast<int>(exit_code::plugin)));
+}
+
 TEST_CASE("no child stays behind, and none runs what this process registered for its end") {
   failed([](const stage_function&) -> json { std::exit(0); });
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1); // ECHILD

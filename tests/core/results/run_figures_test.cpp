@@ -295,6 +295,7 @@ TEST_CASE("a record comes back from JSON as it was") {
   r.metric_value = 0.5;
   r.evaluation_ns = 7;
   r.warm_up_ns = {3e6, 2e6};
+  r.touched_rows = {40, 0};
   r.warnings = {"one", "two"};
   const nlohmann::json j = to_json(r);
   CHECK(to_json(record_from_json(parsed(text_of(j)))) == j);
@@ -303,6 +304,7 @@ TEST_CASE("a record comes back from JSON as it was") {
   CHECK(back.metric_value == 0.5);
   CHECK(back.evaluation_ns == 7);
   CHECK(back.warm_up_ns == r.warm_up_ns);
+  CHECK(back.touched_rows == r.touched_rows);
   CHECK(j["gpu"]["memory_peak_bytes"] == 100'000'000'000);
   CHECK(back.gpu->power_watts == 612.5);
   CHECK_FALSE(back.gpu->utilisation);

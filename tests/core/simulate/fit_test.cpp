@@ -77,3 +77,14 @@ TEST_CASE("times between the hooks of a trace") {
   CHECK(times.after == 5);
   CHECK_THROWS_AS(times_in_trace(t, {"a", "c"}), failure);
 }
+
+TEST_CASE("a model of sparse tables only computes from its first pass to its last") {
+  rank_trace t;
+  add_step(t, 1000, 0);
+  add_step(t, 2000, 20);
+  add_step(t, 3000, 20);
+  const traced_times times = times_in_trace(t, {});
+  CHECK(times.tensors.empty());
+  CHECK(times.steps == 3);
+  CHECK(times.after == 105); // the median of 85, 105 and 105
+}

@@ -34,6 +34,7 @@ TEST_CASE("errors have positions, and all are shown at once") {
   CHECK(refusal("[compute]\ninput = \"1ms\"\n").find("got none of them") != std::string::npos);
   CHECK(refusal(rates, "[network]\nservers = \"far\"\n").find("n.toml:2:11: error: network.servers") !=
         std::string::npos);
+  CHECK(refusal(rates, "[network]\ngoodput = 1.1\n").find("n.toml:2:11: error: network.goodput") == 0);
   CHECK(refusal("[compute\n").find("m.toml:1:") == 0);
   CHECK(refusal("schema = \"regatta.machine/9\"\n" + rates).find("m.toml:1:10: error: schema") == 0);
 }
@@ -45,9 +46,26 @@ TEST_CASE("units are converted, and a network file takes the machine's place") {
   CHECK(m.transports.at("tcp").latency_ns == 20'000);
   CHECK(m.transports.at("tcp").bytes_per_ns == doctest::Approx(1));
   CHECK(m.between.bytes_per_ns == doctest::Approx(0.125));
-  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\n");
+  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\ngoodput = 0.5\n");
   CHECK(other.between.bytes_per_ns == doctest::Approx(2));
+  CHECK(m.between.goodput == 1);
+  CHECK(other.between.goodput == 0.5);
+  CHECK(parse_machine("m.toml", machine_text(other)).between == other.between);
   CHECK(other.text_hash != m.text_hash);
+}
+
+TEST_CASE("a model may have sparse tables only, whose rows are given as a number or as an exponent") {
+  const machine_file m = parse_machine("m.toml", "[compute]\nbatch = 100\nafter = \"2ms\"\n[[compute.table]]\n"
+                                                 "name = \"input\"\nrows = 90\n");
+  CHECK(m.batch == 100);
+  CHECK(m.after_ns == 2e6);
+  CHECK(m.tables.at(0).batch == 100);
+  const std::string table = "[[compute.table]]\nname = \"input\"\n";
+  CHECK(refusal(rates + table).find("m.toml:4:1: error: compute.table: expected either rows of a step, or") == 0);
+  CHECK(refusal(rates + table + "rows = 90\n").find("error: compute.table.batch: expected the samples") !=
+        std::string::npos);
+  CHECK(refusal(rates + table + "rows = 90\nbatch = 32\n").empty());
+  CHECK(refusal(rates + table + "zipf = 1\nrow = 3\n").find("m.toml:7:1: error: compute.table.row: unknown key") == 0);
 }
 
 TEST_CASE("a step between two batches is interpolated, beyond them proportional") {
@@ -77,6 +95,8 @@ TEST_CASE("a written file is read back") {
   m.variation = 0.0125;
   m.contention = {{1, 1}, {2, 1.25}};
   m.work_of["apply"] = 0.05;
+  m.after_ns = 5000;
+  m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
   m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
@@ -89,4 +109,12 @@ TEST_CASE("a written file is read back") {
   CHECK(r.work_of == m.work_of);
   CHECK(r.transports == m.transports);
   CHECK(r.between == m.between);
+  CHECK(r.after_ns == 5000);
+  REQUIRE(r.tables.size() == 2);
+  CHECK(r.tables[0].name == "words");
+  CHECK(r.tables[0].batch == 64);
+  CHECK(r.tables[0].rows == doctest::Approx(812.5));
+  CHECK(!r.tables[0].zipf);
+  CHECK(r.tables[0].draws == 6);
+  CHECK(r.tables[1].zipf == 1.25);
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The begin of a campaign in its folder, or of its second part, for `regatta run` and `regatta simulate`.
+#pragma once
+
+#include "campaign/plugin_facts.hpp"
+#include "campaign/plugin_files.hpp"
+#include "cli/run_screen.hpp"
+#include "config/load.hpp"
+#include "report/result_folder.hpp"
+#include "results/campaign_records.hpp"
+#include "results/result_document.hpp"
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+// [main] Returns every plugin that a case uses, with the parameters of the first case that uses it: the context's
+// "plugins".
+nlohmann::json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files);
+
+// [main] Adds the files of the experiment: as written and resolved, and each case. `file` is empty if there is none.
+void add_resolved(result_folder& folder, const experiment& e, const std::filesystem::path& file,
+                  const overrides& changes, const registry& plugins);
+
+// [main] Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records
+// were measured with another experiment, machine or binary, or if some are simulated and others would be measured.
+void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results,
+                     const nlohmann::json& context, run_screen& s);
+
+} // namespace regatta
