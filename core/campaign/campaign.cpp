@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
+#include "launch/host_link.hpp"
 
 #include <algorithm>
 #include <random>
@@ -104,12 +105,22 @@ bool campaign::run() {
   const double budget = 1e-9 * static_cast<double>(experiment_.cases.front().measure.budget);
   std::size_t left = keys.size(); // groups, which share what is left of the budget
   for (const std::string& key : keys)
-    if (!run_group(groups[key], (budget - seconds_since(campaign_begin_)) / static_cast<double>(left--))) break;
+    if (!run_group(groups[key], (budget - seconds_since(campaign_begin_)) / static_cast<double>(left--))) return false;
   return !interrupted_;
 }
 
+std::string campaign::lost_host() const {
+  if (facts_.hosts && !interrupted_) // an interruption ends the agents, too
+    for (const host_link* h : facts_.hosts->hosts())
+      if (!h->lost.empty()) return fmt::format("host {} ({})", h->name, h->lost);
+  return "";
+}
+
 bool campaign::run_group(std::vector<planned>& group, double share) {
-  for (planned& p : group) prepare_case(p);
+  for (planned& p : group) {
+    if (!lost_host().empty()) return false;
+    prepare_case(p);
+  }
   const std::int64_t begin = rg::steady_ns();
   for (group_time time{0, 0, share};;) {
     std::vector<std::size_t> indices;
@@ -119,6 +130,7 @@ bool campaign::run_group(std::vector<planned>& group, double share) {
     const next_round next = records_.next(indices, time);
     for (const nlohmann::json& record : next.records) keep(record);
     if (!next.repeat) return true;
+    if (!lost_host().empty()) return false;
     progress_.half_width = next.half_width;
     if (!run_round(group, *next.repeat, next.length)) return false;
     const double now = seconds_since(begin);
@@ -189,6 +201,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat, std:
     // Cases that failed in this round need no further runs.
     std::erase_if(run.needed_by, [](const planned* p) { return p->over; });
     if (run.needed_by.empty()) continue;
+    if (!lost_host().empty()) return false;
     const planned& first = *run.needed_by.front();
     progress_.case_number = first.index + 1;
     progress_.repeats = first.repeats();
@@ -203,6 +216,7 @@ bool campaign::run_round(std::vector<planned>& group, std::uint64_t repeat, std:
     if (o.interrupted) return false;
     if (o.number && run.role == "case") ++runs_done_;
     if (o.number) continue;
+    if (!lost_host().empty()) run.needed_by.resize(1);
     for (planned* p : run.needed_by)
       fail(*p, status_of(o.code), (run.role == "case" ? "" : run.role + ": ") + o.error, o.code, o.dump);
   }
@@ -230,7 +244,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
     launch_plan plan{run.ranks, run.job.addresses.front()};
     set_limits(plan, c);
     if (facts_.hosts) {
-      plan.hosts = facts_.hosts->links();
+      plan.hosts = facts_.hosts->hosts();
       plan.lasting = run.launcher_plugin.has_value();
       if (run.launcher_plugin) facts_.hosts->join(*run.launcher_plugin, c.transport.id);
     }

@@ -36,8 +36,9 @@ struct campaign_hooks {
   // none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
-  // A run succeeded: removes the member "trace", which no record keeps, from the result of each rank.
-  std::function<void(std::vector<nlohmann::json>& ranks, const std::vector<timed_host>& hosts)> take_traces = {};
+  // A run succeeded: removes the member "trace", which no record keeps, from the result of each rank. `hosts`: of
+  // launch_result.
+  std::function<void(std::vector<nlohmann::json>& ranks, const std::vector<nlohmann::json>& hosts)> take_traces = {};
   // A round begins: measures the speed of the machine and returns the member "machine" of the round's record
   // (measure/records.hpp).
   std::function<nlohmann::json()> calibrate = {};
@@ -55,9 +56,13 @@ public:
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
-  // SIGHUP). Does not throw for failures of cases: they become records. After a failure the case's
-  // other repeats do not run. Call it once.
+  // SIGHUP), or if a host is lost (lost_host()) that the rest needs. Does not throw for failures of cases: they become records. After a
+  // failure the case's other repeats do not run. Call it once.
   bool run();
+
+  // Returns which of the launcher's hosts was lost, and why. Then the run that it took part in has failed, and no other
+  // one began. Empty: none was.
+  std::string lost_host() const;
 
   // Returns the worst exit code (worse_exit_code()) of all failures and of cases that this machine cannot run (77); 0:
   // none, or only cases that a sweep skips because of a failure (usage).
@@ -69,14 +74,14 @@ private:
   struct outcome;
 
   // Runs all rounds of a group, with measure.precision for at most `share` seconds. Returns false if the user
-  // interrupted.
+  // interrupted, or if a host is lost.
   bool run_group(std::vector<planned>& group, double share);
   void prepare_case(planned& p); // sets p.facts; a case that cannot run fails or is skipped
   // Returns the runs of one repeat of these cases, with `length` times the configured steps; a baseline or contention
   // control that several need is there once.
   static std::vector<round_run> runs_of_round(const std::vector<planned*>& cases, std::int64_t length);
-  // Runs the repeat of all cases that lack it. Returns false if the user interrupted. A run that fails, fails all cases
-  // that need it.
+  // Runs the repeat of all cases that lack it. Returns false if the user interrupted, or if a host is lost. A run that
+  // fails, fails all cases that need it, but if a host is lost, only the first: the others can run when it is back.
   bool run_round(std::vector<planned>& group, std::uint64_t repeat, std::int64_t length);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements. `name` is its
   // part of progress and of begin_run's name.

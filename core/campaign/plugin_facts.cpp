@@ -3,7 +3,7 @@
 
 #include "base/findings.hpp"
 #include "base/json_members.hpp"
-#include "campaign/placed_layout.hpp"
+#include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"

@@ -3,9 +3,9 @@
 // Facts about a case that its plugins report. A child process calls the plugins; the coordinator never runs their code.
 #pragma once
 
+#include "campaign/host_group.hpp"
 #include "campaign/model_facts.hpp"
 #include "experiment/experiment.hpp"
-#include "launch/host_group.hpp"
 #include "registry/registry.hpp"
 #include "registry/run_in_child.hpp"
 

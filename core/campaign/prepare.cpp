@@ -3,10 +3,11 @@
 
 #include "base/findings.hpp"
 #include "base/units.hpp"
-#include "campaign/placed_layout.hpp"
+#include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
+#include "launch/host_link.hpp"
 #include "launch/memory.hpp"
 
 #include <algorithm>
@@ -100,13 +101,13 @@ void assign_hosts(prepared_run& run, const case_config& c, const placement& plac
   bool oversubscribed = false;
   for (const auto& [host, mine] : ranks) {
     const cpu_assignment cpus =
-        assign_cpus(hosts ? hosts->hosts()[host].cpus : this_hosts_cpus(), mine.size(), threads, c.cluster.pin);
+        assign_cpus(hosts ? hosts->hosts()[host]->cpus : this_hosts_cpus(), mine.size(), threads, c.cluster.pin);
     for (std::size_t i = 0; i < mine.size(); ++i) cpus_of[mine[i]] = cpus.cpus[i];
     oversubscribed |= cpus.oversubscribed;
     if (cpus.oversubscribed)
       run.warnings.push_back(
           fmt::format("oversubscribed: {} ranks x {} threads on {} cores{}", mine.size(), threads, cpus.available,
-                      hosts && ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host].name) : ""));
+                      hosts && ranks.size() > 1 ? fmt::format(" of host {}", hosts->hosts()[host]->name) : ""));
   }
   run.job.spin_ns = oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
   if (oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
@@ -193,10 +194,10 @@ std::string lack_of_memory(std::uint64_t needed, const prepared_run& run, const 
   for (const rank_plan& r : run.ranks) ++ranks[r.host];
   for (const auto& [host, count] : ranks) {
     const std::uint64_t share = needed / run.ranks.size() * count;
-    const std::uint64_t there = hosts ? hosts->hosts()[host].free_bytes : available_bytes();
+    const std::uint64_t there = hosts ? hosts->hosts()[host]->free_bytes : available_bytes();
     if (there && share > there)
       return fmt::format("needs about {} MiB of memory{}, and {} MiB are free", share >> 20,
-                         ranks.size() > 1 ? " on host " + hosts->hosts()[host].name : "", there >> 20);
+                         ranks.size() > 1 ? " on host " + hosts->hosts()[host]->name : "", there >> 20);
   }
   return "";
 }

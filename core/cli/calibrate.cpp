@@ -53,7 +53,7 @@ measured_run run_once(plugin_facts_cache& answers, const experiment& e, run_scre
   std::string why;
   campaign_hooks hooks;
   hooks.progress = [&](const progress& p) { screen.show(p); };
-  hooks.take_traces = [&](std::vector<json>& ranks, const std::vector<timed_host>&) {
+  hooks.take_traces = [&](std::vector<json>& ranks, const std::vector<json>&) {
     for (json& rank : ranks)
       if (const auto trace = rank.find("trace"); trace != rank.end()) {
         out.traces.push_back(rank_trace_from(*trace));

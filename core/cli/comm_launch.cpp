@@ -13,8 +13,9 @@
 #include "campaign/prepare.hpp"
 #include "cli/rank_logs.hpp"
 #include "cluster/layout.hpp"
-#include "cluster/placement.hpp"
+#include "join/placement.hpp"
 #include "launch/cpus.hpp"
+#include "launch/host_link.hpp"
 #include "launch/launch.hpp"
 #include "registry/run_in_child.hpp"
 #include "registry/transport_host.hpp"
@@ -29,7 +30,7 @@ placement places_of(std::uint32_t ranks, bool one_per_host, const host_group* la
   placement p{std::vector<std::uint32_t>(ranks), std::vector<std::uint32_t>(ranks)};
   for (std::uint32_t r = 0; launcher && r < ranks; ++r)
     for (std::uint32_t h = 0; h < launcher->hosts().size(); ++h) {
-      const auto& slots = launcher->hosts()[h].slots;
+      const auto& slots = launcher->hosts()[h]->slots;
       if (one_per_host ? h != r : !std::ranges::binary_search(slots, r)) continue;
       p.host[r] = h;
       p.slot[r] = one_per_host ? slots.front() : r;
@@ -43,7 +44,7 @@ std::vector<std::string> names_of_hosts(const std::vector<std::uint32_t>& host_o
   const bool known = ::gethostname(name.data(), name.size() - 1) == 0;
   std::vector<std::string> names;
   for (const std::uint32_t host : host_of)
-    names.push_back(launcher ? launcher->hosts()[host].name : known ? name.data() : "this host");
+    names.push_back(launcher ? launcher->hosts()[host]->name : known ? name.data() : "this host");
   return names;
 }
 
@@ -70,11 +71,11 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
   std::map<std::uint32_t, std::vector<int>> cpus_of;
   for (const auto& [host, ranks] : ranks_of) {
     const cpu_assignment cpus =
-        assign_cpus(launcher ? launcher->hosts()[host].cpus : this_hosts_cpus(), ranks.size(), 1, o.pin);
+        assign_cpus(launcher ? launcher->hosts()[host]->cpus : this_hosts_cpus(), ranks.size(), 1, o.pin);
     for (std::size_t i = 0; i < ranks.size(); ++i) cpus_of[ranks[i]] = cpus.cpus[i];
     if (!cpus.oversubscribed) continue;
     const std::string text = fmt::format("{} ranks on {} cores{}{}", ranks.size(), cpus.available,
-                                         ranks_of.size() > 1 ? " of host " + launcher->hosts()[host].name : "",
+                                         ranks_of.size() > 1 ? " of host " + launcher->hosts()[host]->name : "",
                                          p.spin_ns ? ": they do not spin" : "");
     p.spin_ns = 0;
     if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
@@ -84,14 +85,14 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
   p.host_of = layout.host_of;
   launch_plan launched;
   launched.address = addresses.front().front();
-  if (launcher) launched.hosts = launcher->links();
+  if (launcher) launched.hosts = launcher->hosts();
   launched.lasting = o.own_processes;
   set_timeout(launched, o.timeout);
   launched.stall.setting = "--timeout";
   for (std::uint32_t r = 0; r < p.ranks; ++r) {
     comm::plan mine = p;
     mine.addresses = addresses[places.host[r]];
-    const cpu_supply cpus = launcher ? launcher->hosts()[places.host[r]].cpus : this_hosts_cpus();
+    const cpu_supply cpus = launcher ? launcher->hosts()[places.host[r]]->cpus : this_hosts_cpus();
     mine.pairs.threads = static_cast<unsigned>(cpus.cpus.size());
     launched.ranks.push_back(
         {fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r], places.slot[r]});

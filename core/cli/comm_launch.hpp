@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "campaign/host_group.hpp"
 #include "comm/plan.hpp"
 #include "experiment/experiment.hpp"
-#include "launch/host_group.hpp"
 #include "registry/registry.hpp"
 
 namespace regatta {

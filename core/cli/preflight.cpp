@@ -18,6 +18,7 @@
 #include "join/start.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
+#include "launch/host_link.hpp"
 #include "machine/host.hpp"
 #include "report/context.hpp"
 #include "report/render.hpp"
@@ -49,7 +50,7 @@ std::vector<comm::host_facts> facts_of(launched_hosts* launcher, const registry&
   const auto sums = launcher->file_sums(files, files);
   std::vector<comm::host_facts> facts;
   for (std::size_t h = 0; h < launcher->hosts().size(); ++h)
-    facts.push_back({launcher->hosts()[h].name, launcher->descriptions()[h], launcher->programs()[h], sums[h]});
+    facts.push_back({launcher->hosts()[h]->name, launcher->descriptions()[h], launcher->programs()[h], sums[h]});
   return facts;
 }
 

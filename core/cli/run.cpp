@@ -221,8 +221,10 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
     logs.begin(name);
     traces.begin(name);
   };
-  hooks.take_traces = [&](std::vector<json>& ranks, const std::vector<timed_host>& hosts) {
-    for (const std::string& warning : traces.take(ranks, hosts)) s.say("warning: " + warning);
+  hooks.take_traces = [&](std::vector<json>& ranks, const std::vector<json>& hosts) {
+    std::vector<timed_host> timed;
+    for (const json& host : hosts) timed.push_back(timed_host_from_json(host));
+    for (const std::string& warning : traces.take(ranks, timed)) s.say("warning: " + warning);
   };
   hooks.calibrate = machine_now;
   hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
@@ -257,9 +259,12 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
       }
   if (!unwritten.empty()) s.say(unwritten + "; results are missing on the disk");
   if (!finished) {
-    s.say(fmt::format("interrupted: {} of {} case{} finished; go on with --out {} --resume", results.finished_cases(),
-                      e.cases.size(), e.cases.size() == 1 ? "" : "s", folder.path().string()));
-    return static_cast<int>(exit_code::interrupted);
+    const std::string lost = all.lost_host();
+    s.say(fmt::format("{}: {} of {} case{} finished; go on with --out {} --resume",
+                      lost.empty() ? "interrupted" : lost + " is lost, and no further case runs without it",
+                      results.finished_cases(), e.cases.size(), e.cases.size() == 1 ? "" : "s",
+                      folder.path().string()));
+    return static_cast<int>(lost.empty() ? exit_code::interrupted : exit_code::run);
   }
   if (all.worst_exit_code() == static_cast<int>(exit_code::usage) ||
       all.worst_exit_code() == static_cast<int>(exit_code::plugin))

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 
 namespace regatta {
 

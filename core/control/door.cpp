@@ -20,14 +20,16 @@ constexpr std::size_t pending_beyond_expected = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto accept_pause = 100ms; // if no descriptor is free
 
-// Returns "10.1.0.4" rather than "::ffff:10.1.0.4" for an IPv4 address on an IPv6 socket.
-std::string readable(const asio::ip::address& a) {
+} // namespace
+
+std::string peer_address(const tcp::socket& socket) {
+  boost::system::error_code error;
+  const asio::ip::address a = socket.remote_endpoint(error).address();
+  if (error) return "";
   if (a.is_v6() && a.to_v6().is_v4_mapped())
     return asio::ip::make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string();
   return a.to_string();
 }
-
-} // namespace
 
 void door::pending_connection::drop() {
   boost::system::error_code ignored;
@@ -109,8 +111,8 @@ bool door::drop_oldest_pending() {
 
 asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
-  const auto peer = s->socket.remote_endpoint(error);
-  const auto who = fmt::format("{} port {}", readable(peer.address()), peer.port());
+  const std::string address = peer_address(s->socket);
+  const std::uint16_t port = s->socket.remote_endpoint(error).port();
   s->proof_timer.expires_after(proof_limit);
   s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();
@@ -128,12 +130,13 @@ asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   s->proof_timer.cancel();
   pending_.remove(s);
   if (why.empty() && s->socket.is_open()) why = setup_.admit(proved, s->socket);
-  if (!why.empty()) refuse(who, why);
+  if (!why.empty()) refuse(address, port, why);
 }
 
-void door::refuse(const std::string& who, const std::string& why) {
+void door::refuse(const std::string& address, std::uint16_t port, const std::string& why) {
+  if (setup_.refused) setup_.refused(address);
   if (++refused_ > refusals_logged) return;
-  setup_.warn(fmt::format("refused a connection from {}: {}{}", who, why,
+  setup_.warn(fmt::format("refused a connection from {} port {}: {}{}", address, port, why,
                           refused_ == refusals_logged ? "; no more of these are logged" : ""));
 }
 

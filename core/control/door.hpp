@@ -18,6 +18,9 @@
 
 namespace regatta {
 
+// Returns the numeric address at the other end of a socket, of IPv4 also on an IPv6 socket; "" if it is not connected.
+std::string peer_address(const tcp::socket& socket);
+
 // Used on the thread that runs its io_context.
 class door {
 public:
@@ -31,6 +34,8 @@ public:
     std::function<void(asio::awaitable<void>)> spawn;
     // Logs a warning.
     std::function<void(const std::string& text)> warn;
+    // Called with the address of each connection that is refused; may be empty.
+    std::function<void(const std::string& address)> refused = {};
   };
 
   door(asio::io_context& io, setup s);
@@ -58,8 +63,8 @@ private:
   asio::awaitable<void> accept();
   bool drop_oldest_pending(); // returns false if there is none to drop
   asio::awaitable<void> admit(std::shared_ptr<pending_connection> s);
-  // Logs why a connection of `who`, an address and port, is not accepted; only the first 20 times.
-  void refuse(const std::string& who, const std::string& why);
+  // Logs why a connection is not accepted; only the first 20 times.
+  void refuse(const std::string& address, std::uint16_t port, const std::string& why);
 
   asio::io_context& io_;
   const setup setup_;

@@ -17,9 +17,9 @@
 #include "join/identity.hpp"
 #include "join/keeper.hpp"
 #include "join/packets.hpp"
+#include "join/remote_host.hpp"
 #include "join/requests.hpp"
 #include "launch/local_host.hpp"
-#include "launch/remote_host.hpp"
 #include "launch/signals.hpp"
 
 namespace regatta {

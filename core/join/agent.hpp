@@ -2,7 +2,7 @@
 //
 // The agent of a host: a child of the first process that a launcher started there. It holds the only connection between
 // its host and the coordinator. The launched processes of the host connect to it, and it has them start the ranks of
-// each run, watches these, and passes their frames on (launch/remote_host.hpp). Between runs it serves requests, by
+// each run, watches these, and passes their frames on (join/remote_host.hpp). Between runs it serves requests, by
 // their member "t":
 //
 //   join     have all launched processes join a transport; answer: "done", or "error"

@@ -280,8 +280,8 @@ launcher_environment meeting_of(const variables& v, const place& p) {
   return launch;
 }
 
-// Returns the innermost launcher's place; nullopt: none, or one process.
-std::optional<place> innermost(const variables& v) {
+// Returns the place of the launcher that counts; nullopt: none, or one process.
+std::optional<place> deciding_place(const variables& v) {
   if (auto own = own_place(v)) {
     if (own->at.size == 1) return {};
     if (!v.has("REGATTA_COORDINATOR"))
@@ -315,7 +315,7 @@ environment process_environment() {
 
 std::optional<launcher_environment> find_launcher(const environment& get) {
   const variables v(get);
-  const auto p = innermost(v);
+  const auto p = deciding_place(v);
   return p ? std::optional(meeting_of(v, *p)) : std::nullopt;
 }
 

@@ -48,9 +48,9 @@ struct launcher_environment {
 
 // Returns the launch of which this process is a part, or nullopt if it was started alone: no launcher's variables, or
 // those of a launch of one process (a shell in an allocation of Slurm has them); mpirun and mpiexec of one process are a
-// launch of size 1. Of several launchers the innermost counts: REGATTA_*, torchrun's agent, PMIx, Open MPI, PMI, Slurm,
-// Kubeflow's PET_*, RANK and WORLD_SIZE. REGATTA_COORDINATOR tells all of them where to meet. Throws failure (usage),
-// which names the variables and says what to do, if
+// launch of size 1. Of several launchers the first of these counts: REGATTA_*, torchrun's agent, PMIx, Open MPI, PMI,
+// Slurm, Kubeflow's PET_*, RANK and WORLD_SIZE. REGATTA_COORDINATOR tells all of them where to meet. Throws failure
+// (usage), which names the variables and says what to do, if
 // - a variable says that there are several processes, but nothing says how they meet;
 // - only some of a launcher's variables are set, or one has a value that it cannot have;
 // - two launchers' variables disagree on rank or size, unless REGATTA_RANK decides;

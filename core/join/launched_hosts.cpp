@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
 
 #include "control/asio.hpp" // before any other of Asio's
 
@@ -21,6 +22,7 @@
 #include "join/frames.hpp"
 #include "join/identity.hpp"
 #include "join/packets.hpp"
+#include "join/placement.hpp"
 #include "join/sockets.hpp"
 
 namespace regatta {
@@ -29,9 +31,10 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr auto join_limit = 60s;   // for all processes: a pod's name may be unknown for a while
-constexpr auto notice_pause = 5s;  // between two lines that say who is missing
-constexpr auto answer_limit = 60s; // for a request, such as to read files
+constexpr auto join_limit = 60s;         // for all processes: a pod's name may be unknown for a while
+constexpr auto notice_pause = 5s;        // between two lines that say who is missing
+constexpr std::size_t most_refused = 16; // addresses that are shown
+constexpr auto answer_limit = 60s;       // for a request, such as to read files
 
 // The agents and processes that join, until all have.
 class gathering {
@@ -48,7 +51,10 @@ public:
         secrets_(secrets_of(at)),
         door_(io_, {secrets_, size_, [this](const proven_rank& who, tcp::socket& s) { return admit(who.secret, s); },
                     [this](asio::awaitable<void> c) { spawn(std::move(c)); },
-                    [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); }}) {
+                    [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); },
+                    [this](const std::string& address) {
+                      if (refused_.size() < most_refused) refused_.insert(address);
+                    }}) {
     door_.adopt(std::move(at.port));
     local_.assign(at.local.release());
   }
@@ -80,6 +86,7 @@ private:
 
   std::string admit(std::size_t secret, tcp::socket& socket) {
     if (secret > 0 && code_used_[secret - 1]) return "its code was used already, by another host";
+    refused_.erase(peer_address(socket));
     auto& h = hosts_.emplace_back(std::make_unique<host>());
     h->socket = unique_fd(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 3));
     notice_lost_host(h->socket);
@@ -162,8 +169,13 @@ private:
     std::vector<std::uint32_t> missing;
     for (std::uint32_t s = 0; s < size_; ++s)
       if (!there[s]) missing.push_back(s);
-    return fmt::format("{} of {} have joined{}; missing: {}", joined_, size_,
-                       joined.empty() ? "" : fmt::format(" ({})", joined), ranges_of(missing));
+    // A stranger may be among them, so this does not end the wait.
+    const std::string refused = refused_.empty()
+                                    ? ""
+                                    : fmt::format("; refused, because they did not prove the secret of this launch: {}",
+                                                  fmt::join(refused_, ", "));
+    return fmt::format("{} of {} have joined{}; missing: {}{}", joined_, size_,
+                       joined.empty() ? "" : fmt::format(" ({})", joined), ranges_of(missing), refused);
   }
 
   const launcher_environment& self_;
@@ -176,6 +188,7 @@ private:
   asio::posix::stream_descriptor local_{io_};
   std::vector<std::unique_ptr<host>> hosts_;
   std::uint32_t joined_ = 0;
+  std::set<std::string> refused_; // addresses of which no connection was accepted yet
   std::exception_ptr broken_;
 };
 
@@ -191,7 +204,8 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
   std::vector<std::string> names;
   std::vector<json> who;
   for (auto& h : hosts) {
-    host_link& link = links_.emplace_back();
+    agent_link& link = *links_.emplace_back(std::make_unique<agent_link>());
+    hosts_.push_back(&link);
     link.name = h->hello.at("host");
     const auto same_name = [&](const auto& o) { return o != h && o->hello.at("host") == link.name; };
     if (std::ranges::any_of(hosts, same_name))
@@ -228,39 +242,47 @@ launched_hosts::~launched_hosts() {
 }
 
 void launched_hosts::dismiss() noexcept {
-  for (const host_link& link : links_) {
+  for (const auto& link : links_) {
     try {
-      if (link.socket.get() >= 0) send_frame(link.socket, {{"t", "leave"}});
+      if (link->socket.get() >= 0) send_frame(link->socket, {{"t", "leave"}});
     } catch (const failure&) { // it is gone already
     }
   }
 }
 
-std::vector<host_link*> launched_hosts::links() {
-  std::vector<host_link*> all;
-  for (host_link& link : links_) all.push_back(&link);
-  return all;
+placed_layout launched_hosts::place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const {
+  std::vector<std::vector<std::uint32_t>> slots;
+  for (const host_link* h : hosts_) slots.push_back(h->slots);
+  return place_layout(launcher_, slots, layout, c, own_processes);
 }
 
 std::vector<json> launched_hosts::ask_all(const std::vector<json>& requests) {
   std::vector<json> answers;
-  const auto named = [](const host_link& link, const std::string& what) {
+  const auto named = [](const agent_link& link, const std::string& what) {
     return fmt::format("host {}: {}", link.name, what);
   };
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    if (links_[i].socket.get() < 0)
-      throw failure(exit_code::run, named(links_[i], "it has left this launch: " + links_[i].lost));
-    send_frame(links_[i].socket, requests[i]);
-  }
+  for (const auto& link : links_)
+    if (link->socket.get() < 0) throw failure(exit_code::run, named(*link, "it has left this launch: " + link->lost));
+  const auto lost = [&](agent_link& link, const std::string& why) {
+    link.socket = {};
+    link.lost = why;
+    return failure(exit_code::run, named(link, why));
+  };
+  for (std::size_t i = 0; i < links_.size(); ++i) try {
+      send_frame(links_[i]->socket, requests[i]);
+    } catch (const failure& e) {
+      throw lost(*links_[i], e.what());
+    }
   std::string wrong; // read all answers, so that none is taken for the answer to a later request
-  for (host_link& link : links_) {
+  for (const auto& member : links_) {
+    agent_link& link = *member;
     std::optional<message> f;
     try {
       f = receive_frame(link.socket, answer_limit);
     } catch (const failure& e) {
-      throw failure(exit_code::run, named(link, e.what()));
+      throw lost(link, e.what());
     }
-    if (!f) throw failure(exit_code::run, named(link, fmt::format("no answer within {} s", answer_limit / 1s)));
+    if (!f) throw lost(link, fmt::format("no answer within {} s", answer_limit / 1s));
     if (f->header.contains("error") && wrong.empty()) wrong = named(link, f->header.at("error"));
     answers.push_back(std::move(f->header));
   }
@@ -315,8 +337,8 @@ void launched_hosts::check_reachability(const std::vector<std::vector<std::strin
       const std::string why = probed[from].at("failed").at(i);
       if (why.empty()) continue;
       const auto& [to, address] = targets[from][i];
-      wrong += fmt::format("\n  {} ({}) cannot connect to {} ({}): {}", links_[from].name,
-                           fmt::join(addresses[from], ", "), links_[to].name, address, why);
+      wrong += fmt::format("\n  {} ({}) cannot connect to {} ({}): {}", links_[from]->name,
+                           fmt::join(addresses[from], ", "), links_[to]->name, address, why);
     }
   if (!wrong.empty())
     throw failure(exit_code::usage,
@@ -345,11 +367,11 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const json& mine = sums[i].at(path);
       if (mine.is_null())
-        missing += fmt::format("\n  {} is missing on host {}", path, links_[i].name);
+        missing += fmt::format("\n  {} is missing on host {}", path, links_[i]->name);
       else if (!first.is_null() && mine != first)
         different +=
-            fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path, links_.front().name,
-                        links_[i].name, first.get<std::string>(), mine.get<std::string>());
+            fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path, links_.front()->name,
+                        links_[i]->name, first.get<std::string>(), mine.get<std::string>());
     }
   }
   if (missing.empty() && different.empty()) return;

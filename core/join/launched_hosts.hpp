@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,9 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
+#include "campaign/host_group.hpp"
 #include "control/blob.hpp"
+#include "join/agent_link.hpp"
 #include "join/environment.hpp"
-#include "launch/host_group.hpp"
 
 namespace regatta {
 
@@ -37,8 +39,8 @@ public:
   launched_hosts& operator=(const launched_hosts&) = delete;
 
   const std::string& launcher() const noexcept override { return launcher_; }
-  const std::vector<host_link>& hosts() const noexcept override { return links_; }
-  std::vector<host_link*> links() override;
+  const std::vector<host_link*>& hosts() const noexcept override { return hosts_; }
+  placed_layout place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const override;
   void join(const std::string& file, const std::string& transport) override;
   const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
@@ -55,12 +57,14 @@ public:
 private:
   // Tells the agents that the launch is over.
   void dismiss() noexcept;
-  // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error".
+  // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error", and if
+  // a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 
   std::string launcher_;
-  std::vector<host_link> links_;
+  std::vector<std::unique_ptr<agent_link>> links_;
+  std::vector<host_link*> hosts_; // links_
   std::vector<nlohmann::json> descriptions_, programs_;
   std::vector<std::string> warnings_;
   std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes

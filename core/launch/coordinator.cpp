@@ -12,7 +12,6 @@
 #include "control/rank_arguments.hpp"
 #include "launch/host_link.hpp"
 #include "launch/local_host.hpp"
-#include "launch/remote_host.hpp"
 
 namespace regatta {
 
@@ -56,9 +55,8 @@ void coordinator::divide_ranks() {
           std::make_unique<local_host>(io_, local_plan{std::move(ranks), size, plan_.address, plan_.limits, nonce},
                                        plan_.starter ? *plan_.starter : starter_, *this, spawned));
     else
-      hosts_.push_back(
-          std::make_unique<remote_host>(io_, remote_plan{std::move(ranks), size, plan_.limits, nonce, plan_.lasting},
-                                        *plan_.hosts.at(number), *this, spawned));
+      hosts_.push_back(plan_.hosts.at(number)->ranks_of(
+          io_, {std::move(ranks), size, plan_.limits, nonce, plan_.lasting}, *this, spawned));
     for (const std::uint32_t r : mine) members_[r].host = hosts_.back().get();
   }
 }
@@ -76,7 +74,7 @@ launch_result coordinator::run() {
   if (!result_.failure && !result_.interrupted) result_.failure = suspicion_;
   for (std::uint32_t h = 0; h < plan_.hosts.size(); ++h)
     if (std::ranges::any_of(plan_.ranks, [h](const rank_plan& r) { return r.host == h; }))
-      result_.hosts.push_back({plan_.hosts[h]->name, plan_.hosts[h]->clock.course()});
+      result_.hosts.push_back(plan_.hosts[h]->clock());
   return std::move(result_);
 }
 

@@ -1,27 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A host on which a launcher has started processes, as a run of one host need not know it: join/agent_link.hpp has the
+// connection to it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/descriptor.hpp"
+#include <nlohmann/json.hpp>
+
+#include "control/asio.hpp"
 #include "control/blob.hpp"
 #include "launch/cpus.hpp"
-#include "launch/host_clock.hpp"
+#include "launch/launch.hpp"
 
 namespace regatta {
 
-// A host on which a launcher has started processes, and the connection to its agent (join/agent.hpp).
-struct host_link {
+class host_events; // launch/rank_host.hpp
+class rank_host;
+
+// The ranks of a run that one of the launcher's hosts starts.
+struct remote_plan {
+  std::map<std::uint32_t, rank_plan> ranks; // by number in the run
+  std::uint32_t size = 0;                   // ranks of the run, on all hosts
+  rank_limits limits;
+  blob nonce; // of the run, random
+  bool lasting = false;
+};
+
+class host_link {
+public:
+  using spawn_function = std::function<void(asio::awaitable<void>)>;
+
+  virtual ~host_link() = default;
+  // Returns the ranks of a run on this host. `spawn` runs a coroutine on `io`. This object and all arguments but `plan`
+  // must outlive the result. One run at a time. [main]
+  virtual std::unique_ptr<rank_host> ranks_of(asio::io_context& io, remote_plan plan, host_events& events,
+                                              spawn_function spawn) = 0;
+  // Returns the name of the host, and the course of its clock against that of this process in the last run, as a record
+  // of a run keeps them (clocks/clock_course.hpp: timed_host).
+  virtual nlohmann::json clock() const = 0;
+
   std::string name;                 // differs from that of all other hosts
-  unique_fd socket;                 // authenticated; between runs nothing is under way. -1: the host was lost
-  std::string lost;                 // why; empty: it was not
-  blob secret;                      // of the launch, known to all its processes
   std::vector<std::uint32_t> slots; // numbers of the launcher's processes there, ascending
   cpu_supply cpus;                  // that ranks may use there
+  std::string lost;                 // why the host can take part in no further run; empty: it can
   std::uint64_t free_bytes = 0;     // available_bytes() (launch/memory.hpp) there, as the launch began
-  host_clock clock;                 // of the host, against this process's, in the last run
 };
 
 } // namespace regatta

@@ -13,12 +13,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/clock_course.hpp"
 #include "launch/stall_detector.hpp"
 
 namespace regatta {
 
-struct host_link;
+class host_link;
 class rank_starter;
 
 struct rank_plan {
@@ -81,8 +80,8 @@ struct launch_result {
   std::optional<rank_failure> failure; // std::nullopt: every rank gave its result, or the run was interrupted
   std::vector<std::pair<std::uint32_t, std::string>> warnings; // rank, and how it ended wrongly after its result
   bool interrupted = false;                                    // SIGINT, SIGTERM or SIGHUP
-  // With launch_plan::hosts: those of a rank, in their order there, and their clocks against that of this process.
-  std::vector<timed_host> hosts;
+  // With launch_plan::hosts: host_link::clock() of those that had a rank, in their order there.
+  std::vector<nlohmann::json> hosts;
 };
 
 // [main] Runs the ranks, and returns when all have ended. Within 5 s of a rank's death no process that launch() started

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ranks of one host, as the coordinator sees them: on its own host (launch/local_host.hpp), or on another one
-// through the agent there (launch/remote_host.hpp). All functions are called on the thread that runs the io_context.
+// through the agent there (join/remote_host.hpp). All functions are called on the thread that runs the io_context.
 #pragma once
 
 #include <chrono>

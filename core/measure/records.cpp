@@ -23,7 +23,7 @@ json run_record(const experiment& e, std::uint64_t number, const finished_run& r
             {"plugins", r.plugins},
             {"ranks", r.ranks},
             {"hosts", json::array()}};
-  for (const timed_host& host : r.hosts) j["hosts"].push_back(to_json(host));
+  for (const nlohmann::json& host : r.hosts) j["hosts"].push_back(host);
   if (r.role == "case") {
     j["facts"] = members_to_json(r.facts);
     j["needs"] = json::array();

@@ -7,7 +7,7 @@
 //   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
 //              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0, "round",
 //              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank, "hosts": of a launcher,
-//              with the course of each host's clock (base/clock_course.hpp); empty without one}. Runs are compared
+//              with the course of each host's clock (clocks/clock_course.hpp); empty without one}. Runs are compared
 //              with those of the same round: one repeat of cases that share a baseline, in shuffled order. A baseline
 //              that comes second in its round is compared with the first. With role "case" also {"facts", "needs": the
 //              roles of the runs that it is compared with; it counts only if these have run too}
@@ -21,7 +21,6 @@
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
 #pragma once
 
-#include "base/clock_course.hpp"
 #include "experiment/experiment.hpp"
 #include "measure/case_facts.hpp"
 
@@ -36,14 +35,14 @@ namespace regatta {
 
 // The contents of a run's record.
 struct finished_run {
-  std::string role;              // "case", "baseline" or "contention"
-  std::size_t index = 0;         // of the case, counted from 0
-  std::uint64_t repeat = 0;      // counted from 0
-  std::uint64_t round = 0;       // the number of the round's first run
-  bool asynchronous = false;     // its ranks exchange messages, and the strategy is not RG_PLAN_SYNCHRONOUS
-  nlohmann::json plugins;        // SHA-256 by path
-  nlohmann::json ranks;          // the rank_record of each rank, by rank
-  std::vector<timed_host> hosts; // rank_record::host names them; empty: no launcher started the ranks
+  std::string role;                  // "case", "baseline" or "contention"
+  std::size_t index = 0;             // of the case, counted from 0
+  std::uint64_t repeat = 0;          // counted from 0
+  std::uint64_t round = 0;           // the number of the round's first run
+  bool asynchronous = false;         // its ranks exchange messages, and the strategy is not RG_PLAN_SYNCHRONOUS
+  nlohmann::json plugins;            // SHA-256 by path
+  nlohmann::json ranks;              // the rank_record of each rank, by rank
+  std::vector<nlohmann::json> hosts; // launch_result::hosts; rank_record::host names them
   // Only for role "case":
   case_facts facts;
   bool needs_baseline = false, needs_contention = false; // which runs of its round it is compared with

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
+#include "files/markup.hpp"
 #include "page/chart/look.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
 #include "base/text.hpp"
+#include "files/markup.hpp"
 #include "report/fields.hpp"
 #include "report/text_table.hpp"
 

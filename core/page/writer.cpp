@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
 #include "base/text.hpp"
+#include "files/markup.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta::page {

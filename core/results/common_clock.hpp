@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 #include "measure/rank_record.hpp"
 
 namespace regatta {

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 #include "measure/rank_record.hpp"
 #include "results/common_clock.hpp"
 

@@ -3,7 +3,7 @@
 // Prepares the traces of all ranks for one file.
 #pragma once
 
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 #include "timeline/rank_trace.hpp"
 
 #include <cstdint>

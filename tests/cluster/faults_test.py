@@ -6,7 +6,7 @@ Each case begins a campaign whose first case is short and whose second one runs 
 within 5 s, on all hosts, nothing is left, and the finished case is in result.json. Arguments: names of cases, such as
 `link poweroff`; none: all of them.
 """
-import os, signal, sys, time
+import os, re, signal, sys, time
 from pathlib import Path
 
 from support import Cluster, Launch, check, experiment, finish, folder, records, result, wait_until
@@ -30,7 +30,8 @@ def campaign(name, **keys):
     out = str(folder / name)
     file = experiment(name, **{"cluster_workers": 8, "sweep_measure.steps": [5, 10000000], "measure_timeout": "10min",
                                **keys})
-    launch = Launch(cluster, PLACES, "run", file, "--out", out)
+    launch = Launch(cluster, PLACES, "run", file, "--out", out,
+                    of_rank={rank: {"CUDA_VISIBLE_DEVICES": str(rank)} for rank in range(len(PLACES))})
     launch.out, launch.arguments = out, ["run", file, "--out", out]
     began = wait_until(lambda: Path(out, "result.json").exists() and len(result(out)["results"]) and
                        any(r["kind"] == "run" for r in records(out)) and launch.rank_process(7), 30)
@@ -108,6 +109,9 @@ def coordinator_host():
 def rank():
     for number, name in ((signal.SIGKILL, "SIGKILL"), (signal.SIGSEGV, "SIGSEGV")):
         launch = campaign("rank-" + name)
+        check("a rank has the GPU that the launcher has given its process",
+              b"\0CUDA_VISIBLE_DEVICES=5\0" in b"\0" + Path(f"/proc/{launch.rank_process(5)}/environ").read_bytes(),
+              launch.text())
         began = time.monotonic()
         os.kill(launch.rank_process(5), number)
         ends("rank " + name, launch, rf"rank 5 \(worker 5, host n2, pid [0-9]+\): killed by {name}", fault=began)
@@ -131,8 +135,31 @@ def keeper():
     of_process("keeper", lambda l: next(l.pid(p) for p in (4, 5) if not l.forks(p)),
                r"rank [45] \(worker [45], host n2, pid [0-9]+\): "
                r"(ended with the launcher's process|killed by SIGKILL)")
-    of_process("first-keeper", lambda l: next(l.pid(p) for p in (4, 5) if l.forks(p)),
-               r"host n2 \(ranks 4, 5\): its connection ended")
+    launch = of_process("first-keeper", lambda l: next(l.pid(p) for p in (4, 5) if l.forks(p)),
+                        r"host n2 \(ranks 4, 5\): its connection ended", **{"sweep_measure.steps": [5, 10000000, 6, 7]})
+    refuses_the_rest("first-keeper", launch, "n2")
+
+
+def refuses_the_rest(name, launch, host):
+    """After the loss of a host in the second of four cases, the last two do not run and have no record."""
+    check(f"{name}: one message refuses the other cases",
+          launch.says(rf"host {host} \(.*\) is lost, and no further case runs without it: 1 of 4 cases finished; "
+                      r"go on with --out .* --resume") and
+          len(re.findall(r"case [0-9]+ (failed|skipped)", launch.text())) == 1, launch.text())
+    statuses = [r["status"] for r in result(launch.out)["results"]]
+    check(f"{name}: the other cases have no record", statuses == ["ok", "failed"], statuses)
+
+
+def lost():
+    """--resume runs the case that failed with its host, and those that did not run."""
+    launch = of_process("lost", lambda l: l.agent("n3"), r"host n3 \(ranks 6, 7\): its connection ended",
+                        **{"sweep_measure.steps": [5, 300, 6, 7]})
+    refuses_the_rest("lost", launch, "n3")
+    again = Launch(cluster, PLACES, *launch.arguments, "--resume")
+    again.wait()
+    statuses = [r["status"] for r in result(launch.out)["results"]]
+    check("lost: --resume completes the campaign", again.codes() == [0] * 8 and statuses == ["ok"] * 4,
+          f"{statuses}\n{again.text()}")
 
 
 def coordinator():
@@ -182,7 +209,7 @@ def slow():
     ends("slow", launch, codes=(130,))
 
 
-CASES = [link, cut, rank, agent, keeper, coordinator, process_0, terminated, slow, poweroff, coordinator_host]
+CASES = [link, cut, rank, agent, keeper, lost, coordinator, process_0, terminated, slow, poweroff, coordinator_host]
 chosen = sys.argv[1:] or [c.__name__ for c in CASES]
 for case in CASES:
     if case.__name__ in chosen:

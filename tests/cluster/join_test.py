@@ -116,6 +116,21 @@ def differences():
     cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
     refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
             r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
+    data()
+
+
+def data():
+    """64 images in CIFAR-10's format, each host's own file at one path."""
+    make = "head -c $((64 * 3073)) /dev/zero >/dev/shm/train.bin"
+    cluster.on("n0", "sh", "-c", make)
+    out = str(folder / "data")
+    file = experiment("data", cluster_workers=2, train_batch=8, data_source="dataset", data_format="cifar10",
+                      data_path="/dev/shm/train.bin")
+    refused("a data file that is missing on one host", Launch(cluster, pair, "run", file, "--out", out),
+            r"/dev/shm/train\.bin is missing on host n3")
+    check("a data file that is missing on one host: nothing has started", not Path(out).exists())
+    cluster.on("n3", "sh", "-c", make)
+    ends_well("a data file on each host", Launch(cluster, pair, "run", file, "--out", out))
 
 
 def secrets():
@@ -128,6 +143,9 @@ def secrets():
     ended = wait_until(lambda: launch.processes[1].poll() is not None, 10)
     check("a wrong secret: the process ends within 10 s with exit code 2",
           ended is not None and launch.processes[1].returncode == 2, launch.text())
+    said = wait_until(lambda: launch.says(r"missing: 1; refused, because they did not prove the secret of this launch: "
+                                          r"10\.77\.0\.4"), 12)
+    check("a wrong secret: the list of missing processes names the address", said is not None, launch.text())
     launch.signal(signal.SIGTERM)
     refused("a wrong secret: the process says so", launch,
             r"\[1\] .*process 0 at n0 port 71[0-9]+ has another secret than this host", code=130)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many ranks: 1,000 over 16 hosts, a ring of 128 over tcp, and how fast 64 processes on 4 hosts begin.
 
-`scale_test.py [RANKS HOSTS]` runs one size only, without limits, and prints how long it took.
+`scale_test.py [RANKS HOSTS]` runs one size only, without limits, and prints how long it took; `scale_test.py processes
+N HOSTS` starts N processes, each with REGATTA_* of its own, instead of one process a host that stands for many.
 """
 import sys, time
 
@@ -10,26 +11,32 @@ from support import Cluster, Launch, check, experiment, finish, folder, result, 
 
 
 def run(cluster, name, ranks, hosts, slots, **keys):
-    """Starts `slots` ranks by each process, one process on each host; returns seconds and most connections to it."""
+    """Starts `slots` ranks by each process, one process on each host, or with 1 a process for each rank; returns the
+    seconds that it took, also since the last process was started, and most connections to the coordinator."""
     out = str(folder / name)
     file = experiment(name, cluster_workers=ranks, cluster_pin=False, **keys)
-    places = [f"n{h}" for h in range(hosts)]
+    places = [f"n{h * hosts // ranks}" for h in range(ranks)] if slots == 1 else [f"n{h}" for h in range(hosts)]
     launch = Launch(cluster, places, "run", file, "--out", out, slots=slots)
-    most = 0
+    all_started, most = time.monotonic(), 0
     while any(p.poll() is None for p in launch.processes.values()) and time.monotonic() < launch.begin + 170:
         seen = cluster.on("n0", "ss", "-Htn", "state", "established", "sport", "= :7117")
         most = max(most, len(seen.stdout.splitlines()))
         time.sleep(1)
     launch.wait(1)
     took = time.monotonic() - launch.begin
-    check(f"{name}: runs", launch.codes() == [0] * hosts and result(out)["results"][0]["status"] == "ok",
+    check(f"{name}: runs", launch.codes() == [0] * len(places) and result(out)["results"][0]["status"] == "ok",
           launch.output(0)[-3000:] + launch.text()[-500:])
-    print(f"  {name}: {took:.1f} s, at most {most} connections at the coordinator")
+    print(f"  {name}: {took:.1f} s, {time.monotonic() - all_started:.1f} s of it after the last start, "
+          f"at most {most} connections at the coordinator")
     return took, most
 
 
 NULL = {"model_plugin": "null", "model_hidden": None, "strategy_plugin": "none", "transport_plugin": "null",
         "measure_steps": 10, "train_kernels": None}
+if sys.argv[1:2] == ["processes"]:
+    ranks, hosts = int(sys.argv[2]), int(sys.argv[3])
+    run(Cluster(hosts), f"{ranks} processes", ranks, hosts, 1, **NULL)
+    finish()
 if len(sys.argv) > 2:
     ranks, hosts = int(sys.argv[1]), int(sys.argv[2])
     run(Cluster(hosts), f"{ranks} ranks", ranks, hosts, -(-ranks // hosts), **NULL)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/report/report.hpp"
 
-#include "base/markup.hpp"
 #include "base/text.hpp"
+#include "files/markup.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // The elements and attributes that Jenkins, GitLab and GitHub's actions read. CI systems group tests by `classname`.
 #include "check/report/report.hpp"
 
-#include "base/markup.hpp"
+#include "files/markup.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

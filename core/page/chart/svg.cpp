@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/markup.hpp"
 #include "base/text.hpp"
+#include "files/markup.hpp"
 #include "page/chart/look.hpp"
 
 namespace regatta::page {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Foreign text in HTML and XML, and the formats that a report's name says.
-#include "base/markup.hpp"
 #include "check/report/report.hpp"
+#include "files/markup.hpp"
 
 #include <doctest/doctest.h>
 

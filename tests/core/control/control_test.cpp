@@ -23,6 +23,7 @@
 #include "control/channel.hpp"
 #include "control/client.hpp"
 #include "control/crypto.hpp"
+#include "control/door.hpp"
 #include "control/handshake.hpp"
 #include "control/rank_arguments.hpp"
 #include "launch/address.hpp"
@@ -174,6 +175,31 @@ TEST_CASE("an answer cannot be reflected") {
   left.io.run();
   CHECK_FALSE(who);
   CHECK(*coordinator == "expected proof of this run's secret, got none: it is no rank of this run");
+}
+
+TEST_CASE("a door tells the address of a connection that it refuses") {
+  asio::io_context io;
+  std::vector<std::string> refused, warned;
+  const auto admit_nobody = [](const proven_rank&, tcp::socket&) { return std::string("nobody is expected"); };
+  const auto run = [&io](asio::awaitable<void> c) { asio::co_spawn(io, std::move(c), asio::detached); };
+  door d(io, {{random_bytes(32)},
+              1,
+              admit_nobody,
+              run,
+              [&](const std::string& text) { warned.push_back(text); },
+              [&](const std::string& address) {
+                refused.push_back(address);
+                io.stop();
+              }});
+  d.open("127.0.0.1");
+  d.begin();
+  tcp::socket stranger(io);
+  stranger.connect({asio::ip::make_address("127.0.0.1"), d.port()});
+  asio::write(stranger, asio::buffer(blob(68))); // the size of a proof
+  io.run();
+  CHECK(refused == std::vector<std::string>{"127.0.0.1"});
+  CHECK(peer_address(stranger) == "127.0.0.1");
+  CHECK(peer_address(tcp::socket(io)).empty());
 }
 
 TEST_CASE("a rank does not believe a coordinator that knows nothing") {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/failure.hpp"
+#include "clocks/clock_course.hpp"
 #include "report/stragglers_table.hpp"
 #include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
@@ -133,7 +134,8 @@ TEST_CASE("the clocks of a run's record give the same figures when the campaign 
     r.samples = 10;
     run.ranks.push_back(to_json(r));
   }
-  run.hosts = {{"n0", {{{0, {0, 1000}}}}}, {"n1", {{{ahead, {ahead, 1000}}}}}};
+  for (const timed_host& host : {timed_host{"n0", {{{0, {0, 1000}}}}}, timed_host{"n1", {{{ahead, {ahead, 1000}}}}}})
+    run.hosts.push_back(to_json(host));
   const json record = json::parse(run_record(e, 1, run).dump());
   campaign_records records(e);
   records.add(record);

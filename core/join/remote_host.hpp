@@ -24,21 +24,14 @@
 
 #include "control/asio.hpp"
 #include "control/channel.hpp"
+#include "join/agent_link.hpp"
 #include "launch/host_link.hpp"
 #include "launch/launch.hpp"
 #include "launch/rank_host.hpp"
 
 namespace regatta {
 
-struct remote_plan {
-  std::map<std::uint32_t, rank_plan> ranks; // by number in the run
-  std::uint32_t size = 0;                   // ranks of the run, on all hosts
-  rank_limits limits;
-  blob nonce; // of the run: its secret is run_secret(host_link::secret, nonce)
-  bool lasting = false;
-};
-
-// Returns the secret of one run, on every host of the launch.
+// Returns the secret of one run, on every host of the launch; `nonce`: of remote_plan.
 blob run_secret(const blob& launch_secret, const blob& nonce);
 
 // To and from the members of a frame "signs".
@@ -47,10 +40,9 @@ rank_sign rank_sign_from_json(const nlohmann::json& j); // throws nlohmann::json
 
 class remote_host : public rank_host {
 public:
-  using spawn_function = std::function<void(asio::awaitable<void>)>;
-
-  // `spawn` runs a coroutine on `io`. All but `plan` must outlive this object.
-  remote_host(asio::io_context& io, remote_plan plan, host_link& link, host_events& events, spawn_function spawn);
+  // As host_link::ranks_of(). `link` must outlive this object.
+  remote_host(asio::io_context& io, remote_plan plan, agent_link& link, host_events& events,
+              host_link::spawn_function spawn);
 
   void start() override;
   void send(std::span<const std::uint32_t> ranks, const nlohmann::json& header,
@@ -73,15 +65,15 @@ private:
   void lose(const std::string& why);
   // Begins to compare the clocks `burst` times, one exchange after the other.
   void compare_clocks();
-  void ping(); // requires that none is without an answer
+  void ping(); // requires that none is without an answer, and that finish() was not called
   // Ends the run there: all of its ranks have ended.
   void finish();
 
   asio::io_context& io_;
   const remote_plan plan_;
-  host_link& link_;
+  agent_link& link_;
   host_events& events_;
-  const spawn_function spawn_;
+  const host_link::spawn_function spawn_;
   std::shared_ptr<channel> wire_;
   std::map<std::uint32_t, rank_sign> signs_;
   bool some_are_quiet_ = false; // by the latest "signs"

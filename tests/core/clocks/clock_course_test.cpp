@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/clock_course.hpp"
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
+#include "clocks/clock_course.hpp"
 #include "temporary_folder.hpp"
 
 using namespace regatta;

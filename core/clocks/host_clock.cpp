@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/host_clock.hpp"
+#include "clocks/host_clock.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which host of a launch runs which rank.
+// Places ranks on the hosts of a launch.
 #pragma once
 
+#include "campaign/host_group.hpp"
 #include "cluster/layout.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -12,16 +14,16 @@
 
 namespace regatta {
 
-struct placement {
-  std::vector<std::uint32_t> host, slot; // by rank: index of its host, and the launched process there
-};
-
 // Places the ranks of a layout on hosts, of which each has the launched processes `slots`, ascending. With "block" the
 // ranks fill one host after the other; with "round_robin" each host takes one rank in turn. `server_hosts` > 0: that
 // many hosts, the last ones, run only servers that have a rank of their own, and the others only workers. Returns
 // std::nullopt if there are fewer processes than ranks.
 std::optional<placement> place_ranks(const std::vector<std::vector<std::uint32_t>>& slots, const cluster_layout& layout,
                                      const std::string& place, std::uint32_t server_hosts);
+
+// host_group::place() for the hosts of `launcher`, of which each has the launched processes `slots`.
+placed_layout place_layout(const std::string& launcher, const std::vector<std::vector<std::uint32_t>>& slots,
+                           const cluster_layout& layout, const cluster_config& c, bool own_processes);
 
 // Replaces the layout's hosts by those of the placement, counted from 0 in the order of their first rank.
 void set_hosts(cluster_layout& layout, const placement& p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/markup.hpp"
+#include "files/markup.hpp"
 
 #include <vector>
 

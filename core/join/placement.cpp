@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/placement.hpp"
+#include "join/placement.hpp"
+
+#include "base/failure.hpp"
 
 #include <algorithm>
 #include <map>
+
+#include <fmt/format.h>
 
 namespace regatta {
 namespace {
@@ -28,6 +32,19 @@ std::vector<spot> order_of(const std::vector<std::vector<std::uint32_t>>& slots,
   return order;
 }
 
+// Rank r is process r of the launcher. Returns std::nullopt if there are fewer processes than ranks.
+std::optional<placement> by_process(const std::vector<std::vector<std::uint32_t>>& slots, std::uint32_t size) {
+  placement p;
+  for (std::uint32_t r = 0; r < size; ++r)
+    for (std::uint32_t h = 0; h < slots.size(); ++h)
+      if (std::ranges::binary_search(slots[h], r)) {
+        p.host.push_back(h);
+        p.slot.push_back(r);
+      }
+  if (p.host.size() < size) return {};
+  return p;
+}
+
 } // namespace
 
 std::optional<placement> place_ranks(const std::vector<std::vector<std::uint32_t>>& slots, const cluster_layout& layout,
@@ -49,6 +66,29 @@ std::optional<placement> place_ranks(const std::vector<std::vector<std::uint32_t
     p.slot.push_back(order[r].slot);
   }
   return p;
+}
+
+placed_layout place_layout(const std::string& launcher, const std::vector<std::vector<std::uint32_t>>& slots,
+                           const cluster_layout& layout, const cluster_config& c, bool own_processes) {
+  placed_layout out{layout, {}, ""};
+  if (slots.size() > 1 && c.hosts != 1)
+    throw failure(exit_code::usage,
+                  fmt::format("cluster.hosts: it imitates hosts on one machine, but {} has started processes on {} "
+                              "hosts: leave it out, got {}",
+                              launcher, slots.size(), c.hosts));
+  std::size_t processes = 0;
+  for (const auto& of_host : slots) processes += of_host.size();
+  const auto apart = static_cast<std::uint32_t>(c.server_hosts);
+  auto places = own_processes ? by_process(slots, layout.size()) : place_ranks(slots, layout, c.place, apart);
+  if (!places) {
+    out.lacking = fmt::format("needs {} ranks{}, and {} has started {} processes on {} host{}", layout.size(),
+                              apart ? fmt::format(" with servers on {} of the hosts", apart) : "", launcher, processes,
+                              slots.size(), slots.size() == 1 ? "" : "s");
+    return out;
+  }
+  if (slots.size() > 1) set_hosts(out.layout, *places);
+  out.places = std::move(*places);
+  return out;
 }
 
 void set_hosts(cluster_layout& layout, const placement& p) {

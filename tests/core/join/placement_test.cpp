@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cluster/placement.hpp"
+#include "join/placement.hpp"
 
 using namespace regatta;
 
@@ -55,4 +55,35 @@ TEST_CASE("a layout's hosts are counted from 0 in the order of their first rank"
   auto layout = cluster_layout::make(3, 0, false);
   set_hosts(layout, {{4, 2, 4}, {0, 1, 2}});
   CHECK(layout.host_of == numbers{0, 1, 0});
+}
+
+TEST_CASE("a layout takes the launcher's hosts, and its processes as ranks for a transport that needs them") {
+  const cluster_layout layout = cluster_layout::make(3, 0, false);
+  const placed_layout own = place_layout("mpirun", {{0, 2}, {1, 3}}, layout, {}, true);
+  CHECK(own.lacking.empty());
+  CHECK(own.places.host == numbers{0, 1, 0});
+  CHECK(own.places.slot == numbers{0, 1, 2});
+  CHECK(own.layout.host_of == numbers{0, 1, 0});
+
+  const placed_layout in_blocks = place_layout("mpirun", {{0, 2}, {1, 3}}, layout, {}, false);
+  CHECK(in_blocks.places.slot == numbers{0, 2, 1});
+  CHECK(in_blocks.layout.host_of == numbers{0, 0, 1});
+}
+
+TEST_CASE("a layout that the launcher's processes do not suffice for says so") {
+  const cluster_layout layout = cluster_layout::make(3, 0, false);
+  for (const bool own_processes : {false, true}) {
+    const placed_layout p = place_layout("srun", {{0}, {1}}, layout, {}, own_processes);
+    CHECK(p.lacking == "needs 3 ranks, and srun has started 2 processes on 2 hosts");
+    CHECK(p.places.host.empty());
+  }
+}
+
+TEST_CASE("hosts are imitated on one host only") {
+  const cluster_layout layout = cluster_layout::make(2, 0, false, 2);
+  cluster_config c;
+  c.hosts = 2;
+  CHECK(place_layout("srun", {{0, 1}}, layout, c, false).layout.host_of == numbers{0, 1});
+  CHECK_THROWS_WITH_AS(place_layout("srun", {{0}, {1}}, layout, c, false), doctest::Contains("leave it out, got 2"),
+                       failure);
 }

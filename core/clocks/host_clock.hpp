@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 
 namespace regatta {
 

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launch/host_clock.hpp"
+#include "clocks/host_clock.hpp"
 
 using namespace regatta;
 using doctest::Approx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/clock_course.hpp"
+#include "clocks/clock_course.hpp"
 
 #include <algorithm>
 #include <cmath>

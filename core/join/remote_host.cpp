@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/remote_host.hpp"
+#include "join/remote_host.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,8 +44,13 @@ rank_sign rank_sign_from_json(const json& j) {
   return s;
 }
 
-remote_host::remote_host(asio::io_context& io, remote_plan plan, host_link& link, host_events& events,
-                         spawn_function spawn)
+std::unique_ptr<rank_host> agent_link::ranks_of(asio::io_context& io, remote_plan plan, host_events& events,
+                                                spawn_function spawn) {
+  return std::make_unique<remote_host>(io, std::move(plan), *this, events, std::move(spawn));
+}
+
+remote_host::remote_host(asio::io_context& io, remote_plan plan, agent_link& link, host_events& events,
+                         host_link::spawn_function spawn)
     : io_(io), plan_(std::move(plan)), link_(link), events_(events), spawn_(std::move(spawn)) {}
 
 void remote_host::start() {
@@ -81,7 +86,7 @@ void remote_host::start() {
                {"lasting", plan_.lasting},
                {"nonce", plan_.nonce}},
               std::make_shared<const blob>(json::to_cbor(jobs)));
-  link_.clock.clear(); // exchanges of the last run are too old to bound the offset
+  link_.exchanges.clear(); // exchanges of the last run are too old to bound the offset
   compare_clocks();
   spawn_(serve());
 }
@@ -131,7 +136,7 @@ void remote_host::tick(clock::time_point now, clock::duration late) {
   heard_ = std::max(heard_ + late, wire_->heard());
   if (!plan_.limits.debugged && now - heard_ > plan_.limits.silence) {
     lose(fmt::format("no sign of life for {:.1f} s", std::chrono::duration<double>(now - heard_).count()));
-  } else if (now - pinged_ > ping_pause && !asked_) {
+  } else if (now - pinged_ > ping_pause && !asked_ && !over_) {
     pinged_ = now;
     ping();
   }
@@ -165,7 +170,7 @@ bool remote_host::handle(message&& f) {
     return true;
   }
   if (type == "pong") {
-    link_.clock.add(f.header.at("at"), rg::steady_ns(), f.header.at("clock"));
+    link_.exchanges.add(f.header.at("at"), rg::steady_ns(), f.header.at("clock"));
     asked_ = false;
     if (pings_left_ > 0 && --pings_left_ > 0 && !(ranks_ended_ && clock::now() - ended_at_ > final_comparison)) {
       ping();

@@ -6,9 +6,24 @@
 #include <vector>
 
 #include "base/failure.hpp"
-#include "launch/host_link.hpp"
+#include "cluster/layout.hpp"
+#include "experiment/experiment.hpp"
+#include "registry/registry.hpp"
 
 namespace regatta {
+
+class host_link; // launch/host_link.hpp
+
+// Which host of a launch runs which rank.
+struct placement {
+  std::vector<std::uint32_t> host, slot; // by rank: index of its host, and the launched process there
+};
+
+struct placed_layout {
+  cluster_layout layout;
+  placement places;    // empty without a launcher
+  std::string lacking; // why the launcher's processes do not suffice for the ranks; empty: they do
+};
 
 // The hosts on which a launcher has started processes (join/launched_hosts.hpp). Functions that ask the hosts throw
 // failure (run) if one is gone. [main]
@@ -16,9 +31,12 @@ class host_group {
 public:
   virtual ~host_group() = default;
   virtual const std::string& launcher() const noexcept = 0;
-  virtual const std::vector<host_link>& hosts() const noexcept = 0;
-  virtual std::vector<host_link*> links() = 0; // for launch_plan::hosts; valid as long as this object
+  virtual const std::vector<host_link*>& hosts() const noexcept = 0; // valid as long as this object
 
+  // Places the ranks of `layout`, by cluster.place and cluster.server_hosts. With several hosts, the result's layout
+  // has these instead of those of `layout`. With `own_processes` rank r is process r of the launcher. Throws failure
+  // (usage) if cluster.hosts does not fit the hosts.
+  virtual placed_layout place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const = 0;
   // Makes every launched process load the plugin `file` and call the join() of its component `transport`
   // (regatta.launcher/1), once for each component.
   virtual void join(const std::string& file, const std::string& transport) = 0;
@@ -30,12 +48,12 @@ public:
   // it names file and host. Asks only once for each path.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
 
-  std::uint32_t size() const noexcept { // launched processes: each can be or start one rank at a time
-    std::size_t n = 0;
-    for (const host_link& h : hosts()) n += h.slots.size();
-    return static_cast<std::uint32_t>(n);
-  }
+  std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time
 };
+
+// Returns the layout of a case with `servers` servers. Without a launcher (`hosts` is null), and with one on a single
+// host, cluster.hosts says how many hosts strategy and transport are told of. Throws as host_group::place() does.
+placed_layout place_case(const registry& plugins, const case_config& c, std::uint32_t servers, const host_group* hosts);
 
 // Returns, but does not throw, the error (usage) for a run without launcher whose transport needs one. The error tells
 // the user to start "COMMAND RANKS regatta VERB": `command` is the launcher's up to the number of processes, such as
