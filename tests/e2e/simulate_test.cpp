@@ -3,6 +3,7 @@
 // Simulated experiments: their marks, their refusals, that they repeat, and the way from a calibration to them.
 #include "program.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
