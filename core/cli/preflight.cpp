@@ -69,7 +69,8 @@ int preflight_verb(const preflight_options& o) {
   p.files = files_of_transport(plugins, {transport, {}});
   p.ranks = static_cast<std::uint32_t>(facts.size());
   p.counts = {8 / sizeof(float), large_bytes / sizeof(float)};
-  p.pairs = {.repeats = 4, .alone = p.ranks <= most_alone, .at_once = true, .seconds = 0.02, .hosts = true};
+  const bool few = p.ranks <= most_alone;
+  p.pairs = {.repeats = 4, .alone = few, .at_once = few, .many = !few, .seconds = 0.02, .hosts = true};
   const auto addresses = launcher ? launcher->addresses(o.interface)
                                   : std::vector<std::vector<std::string>>{addresses_of_interfaces(o.interface)};
   std::vector<std::string> warnings;

@@ -18,8 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned sweeps = 2;           // over all hosts
 constexpr std::uint32_t most_turns = 64; // hosts work in so many turns: more would take minutes
+constexpr std::uint32_t most_twice = 24; // hosts that are measured twice even if they are not slow
 
 // Returns the seconds for which quotas of this process's control groups have stopped it or its siblings; 0: unknown.
 double throttled_seconds() {
@@ -60,6 +60,7 @@ std::vector<bool> slow_hosts(const std::vector<host_speed>& all) {
 host_speed best_speed(control_client& control, const plan& p) {
   host_speed best;
   std::vector<bool> chosen(p.ranks, true);
+  const unsigned sweeps = p.ranks > most_twice ? 1 : 2;
   const std::uint32_t at_once = (p.ranks + most_turns - 1) / most_turns;
   for (unsigned sweep = 0; sweep < sweeps + p.pairs.repeats; ++sweep) {
     if (sweep >= sweeps) {

@@ -93,15 +93,24 @@ std::vector<round_of_pairs> pairs_of(std::vector<link_mark> marks, std::size_t m
 }
 
 void merge(std::vector<rank_link>& all, const rank_link& l) {
-  const auto known = std::ranges::find_if(all, [&](const rank_link& k) { return k.from == l.from && k.to == l.to; });
-  if (known == all.end()) {
-    all.push_back(l);
-    return;
+  merge(all, std::vector{l});
+}
+
+void merge(std::vector<rank_link>& all, const std::vector<rank_link>& more) {
+  std::map<rank_pair, std::size_t> places; // thousands of links: a search of the list for each would take seconds
+  for (std::size_t i = 0; i < all.size(); ++i) places.emplace(rank_pair{all[i].from, all[i].to}, i);
+  for (const rank_link& l : more) {
+    const auto [place, is_new] = places.emplace(rank_pair{l.from, l.to}, all.size());
+    if (is_new) {
+      all.push_back(l);
+      continue;
+    }
+    rank_link& known = all[place->second];
+    known.latency = std::min(known.latency, l.latency);
+    known.bandwidth = std::max(known.bandwidth, l.bandwidth);
+    known.segments += l.segments;
+    known.retransmitted += l.retransmitted;
   }
-  known->latency = std::min(known->latency, l.latency);
-  known->bandwidth = std::max(known->bandwidth, l.bandwidth);
-  known->segments += l.segments;
-  known->retransmitted += l.retransmitted;
 }
 
 } // namespace regatta::comm

@@ -52,5 +52,7 @@ std::vector<round_of_pairs> pairs_of(std::vector<link_mark> marks, std::size_t m
 
 // Adds a measurement of a link to those of the same link in `all`, or appends it.
 void merge(std::vector<rank_link>& all, const rank_link& l);
+// Adds measurements of links: as above, in the order of `more`.
+void merge(std::vector<rank_link>& all, const std::vector<rank_link>& more);
 
 } // namespace regatta::comm

@@ -99,7 +99,7 @@ json matrix_of(const plan& p, const std::vector<std::string>& hosts, const std::
   const auto alone = links_of(results, "alone"), at_once = links_of(results, "at_once");
   m["alone"] = pass_of(alone, p);
   m["at_once"] = pass_of(at_once, p);
-  if (!at_once.empty()) m["at_once"]["sums"] = sums_of_rounds(at_once, p.ranks);
+  if (!at_once.empty() && !p.pairs.many) m["at_once"]["sums"] = sums_of_rounds(at_once, p.ranks);
   return m;
 }
 

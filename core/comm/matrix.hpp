@@ -5,7 +5,8 @@
 //     "alone": { "latency", "bandwidth", "loss": matrices [from][to], null where nothing was measured,
 //                "marks": [ { "figure": "latency" | "bandwidth" | "loss", "from", "to", "value", "usual",
 //                             "within": both ranks are on one host } ] },
-//     "at_once": the same for disjoint pairs at once, and "sums": [ bytes/s of all links of a round, both directions ] }
+//     "at_once": the same for disjoint pairs at once, and "sums": [ bytes/s of all links of a round, both directions ];
+//                no "sums" of many ranks (comm/survey.hpp), of which not all pairs of a round are measured at once }
 // latency: s, half of the median round trip. bandwidth: bytes/s in one direction. loss: share of the TCP segments of the
 // sender's host that were sent again meanwhile; null if the transport sends none. Links are marked as comm/links.hpp says.
 #pragma once

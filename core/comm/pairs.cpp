@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "base/json.hpp"
 #include "comm/host_checks.hpp"
 #include "comm/links.hpp"
+#include "comm/survey.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta::comm {
@@ -19,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double least_messages = 3, most_at_once = 32; // between two looks at the time
+constexpr double most_at_once = 32; // messages between two looks at the time
 constexpr std::size_t most_messages = 1000;
 
 // The TCP segments that this host has sent since it started; both 0 if they cannot be read.
@@ -61,17 +63,20 @@ public:
   pair_measuring(const pair_measuring&) = delete;
   pair_measuring& operator=(const pair_measuring&) = delete;
 
-  // Measures all pairs of these rounds. Merges this rank's links into `mine`.
-  void run(const std::vector<round_of_pairs>& rounds, const char* pass, std::vector<rank_link>& mine) {
+  // Measures all pairs of these rounds. Returns this rank's links.
+  std::vector<rank_link> run(const std::vector<round_of_pairs>& rounds, const char* pass, effort e) {
+    least_messages_ = e == effort::quick ? 1 : 3;
+    std::vector<rank_link> mine;
     for (std::size_t i = 0; i < rounds.size(); ++i) {
       const std::string name = fmt::format("{}: round {} of {}", pass, i + 1, rounds.size());
       control_.operation(name.c_str(), pace::rare);
       for (const auto& [a, b] : rounds[i]) {
-        if (a == control_.rank()) merge(mine, measure(b, true));
-        if (b == control_.rank()) merge(mine, measure(a, false));
+        if (a == control_.rank()) mine.push_back(measure(b, true));
+        if (b == control_.rank()) mine.push_back(measure(a, false));
       }
       control_.barrier("pairs");
     }
+    return mine;
   }
 
 private:
@@ -112,7 +117,7 @@ private:
     for (;;) {
       if (leads) {
         const double mean = seconds.empty() ? 0 : sum / static_cast<double>(seconds.size());
-        const double left = mean > 0 ? (plan_.pairs.seconds - sum) / mean : least_messages;
+        const double left = mean > 0 ? (plan_.pairs.seconds - sum) / mean : least_messages_;
         count = static_cast<float>(seconds.size() < most_messages && left >= 1 ? std::min(left, most_at_once) : 0);
       }
       once(peer, false, leads);
@@ -139,30 +144,39 @@ private:
   pattern_values values_;
   strategy_host strategy_;
   std::uint64_t iteration_ = 0;
+  double least_messages_ = 3; // that are timed
 };
 
-// Returns the links of all ranks.
-std::vector<rank_link> links_of_all(control_client& control, const std::vector<rank_link>& mine) {
-  std::vector<rank_link> all;
-  for (const blob& b : control.exchange("links", json::to_cbor(json(mine))))
-    for (const rank_link& l : parse_cbor(b).get<std::vector<rank_link>>()) all.push_back(l);
+// Measures rounds, and returns the links of all ranks and the seconds of rank 0.
+measured_rounds measured(control_client& control, pair_measuring& pairs, const std::vector<round_of_pairs>& rounds,
+                         const char* name, effort e) {
+  const std::int64_t start = rg::steady_ns();
+  const std::vector<rank_link> mine = pairs.run(rounds, name, e);
+  const measured_rounds of_rank{mine, 1e-9 * static_cast<double>(rg::steady_ns() - start)};
+  measured_rounds all;
+  bool first = true;
+  for (const blob& b : control.exchange("links", json::to_cbor(json(of_rank)))) {
+    const auto r = parse_cbor(b).get<measured_rounds>();
+    all.links.insert(all.links.end(), r.links.begin(), r.links.end());
+    if (std::exchange(first, false)) all.seconds = r.seconds;
+  }
   return all;
+}
+
+// Keeps the links of this rank.
+void keep_own(std::vector<rank_link>& links, std::uint32_t rank) {
+  std::erase_if(links, [rank](const rank_link& l) { return l.from != rank; });
 }
 
 } // namespace
 
 json measure_pairs(control_client& control, const plan& p, std::optional<connection>& open) {
-  json result = {{"alone", json::array()}, {"at_once", json::array()}, {"host", nullptr}};
-  auto rounds = tournament(p.ranks);
+  json result = json(survey{});
+  result["host"] = nullptr;
+  std::vector<json> hosts;
   if (p.pairs.hosts) {
     result["host"] = check_host(control, p);
-    std::vector<json> hosts;
     for (const blob& b : control.exchange("hosts", json::to_cbor(result["host"]))) hosts.push_back(parse_cbor(b));
-    for (round_of_pairs& round : rounds)
-      std::erase_if(round, [&](const rank_pair& pair) {
-        return drops_large_packets(hosts, pair.first, pair.second) ||
-               drops_large_packets(hosts, pair.second, pair.first);
-      });
   }
   if (p.ranks < 2) return result;
   control.operation("connecting to its peers", pace::rare);
@@ -171,18 +185,16 @@ json measure_pairs(control_client& control, const plan& p, std::optional<connect
   {
     pair_measuring m(control, p, c);
     control.barrier("ready");
-    std::vector<rank_link> alone, at_once;
-    if (p.pairs.at_once) m.run(rounds, "pairs at once", at_once);
-    if (p.pairs.alone) m.run(one_by_one(rounds), "pairs alone", alone);
-    // Suspicions are checked. Every rank decides alike, because all have the same numbers.
-    for (unsigned i = 1; i < p.pairs.repeats; ++i) {
-      const auto again = pairs_of(marks_of(links_of_all(control, p.pairs.alone ? alone : at_once), p.host_of),
-                                  4 * static_cast<std::size_t>(p.ranks));
-      if (again.empty()) break;
-      m.run(again, "pairs again", p.pairs.alone ? alone : at_once);
-    }
-    result["alone"] = alone;
-    result["at_once"] = at_once;
+    const auto is_open = [&](const rank_pair& pair) {
+      return hosts.empty() || (!drops_large_packets(hosts, pair.first, pair.second) &&
+                               !drops_large_packets(hosts, pair.second, pair.first));
+    };
+    survey s = survey_links(p, is_open, [&](const std::vector<round_of_pairs>& rounds, const char* name, effort e) {
+      return measured(control, m, rounds, name, e);
+    });
+    keep_own(s.alone, control.rank());
+    keep_own(s.at_once, control.rank());
+    result.update(json(s));
     control.barrier("pairs done"); // a rank must not free memory that peers still read
   }
   control.operation("closing the transport", pace::rare);

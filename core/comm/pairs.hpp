@@ -9,9 +9,10 @@
 
 namespace regatta::comm {
 
-// Measures the links between all pairs of ranks as plan::pairs says; collective. Returns the measurements of this rank's
-// links to others as {"alone": [link], "at_once": [link], "host": what plan::pairs.hosts asks for}; comm/links.hpp.
-// `seconds` of a link that is slow are exceeded: at least three large messages pass in each direction. [main]
+// Measures the links between pairs of ranks as plan::pairs says; collective. Returns the members of a survey
+// (comm/survey.hpp), with this rank's links to others only, and "host": check_host() with plan::pairs.hosts, else null.
+// `seconds` of a link that is slow are exceeded: in each direction, large messages pass as often as the effort of the
+// round says. [main]
 nlohmann::json measure_pairs(control_client& control, const plan& p, std::optional<connection>& open);
 
 } // namespace regatta::comm

@@ -23,6 +23,7 @@ struct pair_plan {
   unsigned repeats = 0;  // 0: no pairs. Else pairs that are far off the others are measured so often in all
   bool alone = false;    // each pair while the others wait
   bool at_once = false;  // disjoint pairs at the same time
+  bool many = false;     // so many ranks that only some pairs are measured alone (comm/survey.hpp); instead of both
   double seconds = 0.02; // for a pair's latency and for its bandwidth in each direction, about
   bool hosts = false;    // one rank is on each host: measure its CPUs and its path MTU, too
   unsigned threads = 1;  // with `hosts`: the CPUs of this rank's host
@@ -53,7 +54,7 @@ struct measurement {
 
 // Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(operation, op, algorithm)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(pair_plan, repeats, alone, at_once, seconds, hosts, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(pair_plan, repeats, alone, at_once, many, seconds, hosts, threads)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, host_of, ranks, spin_ns, operations,
                                    counts, seconds, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measurement, what, bytes, ns, wrong, cpu_seconds)

@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "comm/host_checks.hpp"
 #include "comm/links.hpp"
 #include "comm/matrix.hpp"
 #include "comm/outliers.hpp"
+#include "comm/preflight_links.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta::comm {
@@ -37,10 +37,7 @@ std::string shown(const json& v) {
 class examination {
 public:
   examination(const plan& p, const std::vector<host_facts>& facts, const std::vector<json>& results)
-      : plan_(p), facts_(facts), results_(results) {
-    links_ = links_of(results, "alone");
-    if (links_.empty()) links_ = links_of(results, "at_once");
-  }
+      : plan_(p), facts_(facts), results_(results), links_(links_of(results, "alone")) {}
 
   json run() {
     std::set<std::string> keys;
@@ -65,14 +62,16 @@ public:
     compare("gpu", "GPUs", [&](std::size_t i) { return facts_[i].description.value("gpus", json::array()); });
     compare_rates("compute", "fma", "multiply-adds of all CPUs", "FLOP/s");
     compare_rates("memory", "copy", "copies of all CPUs", "B/s");
-    check_paths();
-    check_links();
+    for (const finding& f : findings_of_links(plan_, names(), results_, links_))
+      suspect({f.hosts.begin(), f.hosts.end()}, f.check, f.evidence);
     if (facts_.size() == 2)
       note("of two hosts, one cannot tell which is wrong: figures are compared with each other, links with their other "
            "direction only");
     if (facts_.size() == 1) note("one host: nothing to compare with");
     return {{"hosts", hosts()},
             {"links", facts_.size() > 1 ? matrix_of(plan_, names(), results_) : json(nullptr)},
+            {"measured", facts_.size() > 1 ? measured() : json(nullptr)},
+            {"bisection", facts_.size() > 1 ? bisection() : json(nullptr)},
             {"suspects", suspects_},
             {"notes", notes_}};
   }
@@ -153,65 +152,28 @@ private:
     }
   }
 
-  void check_paths() {
-    std::vector<json> hosts;
-    for (const json& r : results_) hosts.push_back(r.at("host"));
-    std::vector<rank_pair> lost;
-    for (std::uint32_t from = 0; from < facts_.size(); ++from)
-      for (std::uint32_t to = 0; to < facts_.size(); ++to)
-        if (from != to && drops_large_packets(hosts, from, to)) lost.emplace_back(from, to);
-    attribute("path_mtu", lost, [&](std::uint32_t from, std::uint32_t to) {
-      return fmt::format("packets of {} bytes do not arrive, small ones do; these links were not measured",
-                         shown(hosts[from == everyone ? to : from].at("mtu")));
-    });
+  // Which pairs were measured.
+  json measured() const {
+    const json& s = results_.front();
+    const auto pairs_of_links = [&](const char* pass) { return links_of(results_, pass).size() / 2; };
+    return {
+        {"pairs", s.at("pairs")},
+        {"alone", pairs_of_links("alone")},
+        {"at_once", pairs_of_links("at_once")},
+        {"pairs_at_once", s.at("pairs_at_once")},
+        {"rate_at_once", s.at("rate_at_once")},
+        {"seconds",
+         {{"alone", s.at("seconds_alone")}, {"at_once", s.at("seconds_at_once")}, {"again", s.at("seconds_again")}}}};
   }
-
-  void check_links() {
-    if (facts_.size() < 2) return;
-    const auto marks = marks_of(links_, plan_.host_of);
-    for (const link_figure figure : {link_figure::bandwidth, link_figure::loss, link_figure::latency}) {
-      std::vector<rank_pair> far;
-      double usual = 0;
-      for (const link_mark& m : marks)
-        if (m.figure == figure) {
-          far.emplace_back(m.from, m.to);
-          usual = m.usual;
-        }
-      attribute(name_of(figure), far, [&](std::uint32_t from, std::uint32_t to) {
-        std::vector<double> values;
-        for (const rank_link& l : links_)
-          if ((from == everyone || l.from == from) && (to == everyone || l.to == to))
-            if (const double v = figure_of(l, figure); !std::isnan(v)) values.push_back(v);
-        return fmt::format("{} {}, usual {}", name_of(figure),
-                           link_figure_text(name_of(figure), median(values).value_or(0)),
-                           link_figure_text(name_of(figure), usual));
-      });
-    }
-  }
-
-  static constexpr std::uint32_t everyone = UINT32_MAX;
-
-  // Names the hosts, else the pairs, to which bad links point. `evidence` describes the links of a host, with `everyone`
-  // at the other end, or one link.
-  void attribute(const std::string& check, const std::vector<rank_pair>& bad,
-                 const std::function<std::string(std::uint32_t from, std::uint32_t to)>& evidence) {
-    const std::size_t others = facts_.size() - 1;
-    std::set<rank_pair> left(bad.begin(), bad.end());
-    if (facts_.size() > 2)
-      for (std::uint32_t h = 0; h < facts_.size(); ++h)
-        for (const bool sends : {true, false}) {
-          const auto is_its = [&](const rank_pair& l) { return (sends ? l.first : l.second) == h; };
-          const auto count = static_cast<std::size_t>(std::ranges::count_if(bad, is_its));
-          if (2 * count <= others) continue;
-          accused_.insert(h);
-          suspect({h}, check,
-                  fmt::format("{} {} of {} hosts: {}", sends ? "to" : "from", count, others,
-                              sends ? evidence(h, everyone) : evidence(everyone, h)));
-        }
-    for (const auto& [from, to] : left)
-      if (!accused_.count(from) && !accused_.count(to))
-        suspect({from, to}, check,
-                fmt::format("from {} to {}: {}", facts_[from].name, facts_[to].name, evidence(from, to)));
+  json bisection() const {
+    std::vector<double> rates;
+    for (const rank_link& l : links_)
+      if (l.bandwidth > 0) rates.push_back(l.bandwidth);
+    const std::size_t pairs = facts_.size() / 2;
+    return {{"pairs", pairs},
+            {"halves", results_.front().at("halves")},
+            {"neighbours", results_.front().at("neighbours")},
+            {"alone", median(rates).value_or(0) * static_cast<double>(pairs)}};
   }
 
   json hosts() const {
@@ -243,8 +205,7 @@ private:
   const plan& plan_;
   const std::vector<host_facts>& facts_;
   const std::vector<json>& results_;
-  std::vector<rank_link> links_;
-  std::set<std::uint32_t> accused_; // for their links
+  std::vector<rank_link> links_; // measured alone
   json suspects_ = json::array(), notes_ = json::array();
 };
 

@@ -6,6 +6,12 @@
 //                  "mtu", "cgroup_cpus", "gpus", "sends", "receives": bytes/s, "latency": s, "loss_out", "loss_in":
 //                  medians over its links; null with one host } ],
 //     "links": a matrix (comm/matrix.hpp); null with one host,
+//     "measured": { "pairs": that can be measured, "alone", "at_once": pairs that were, "pairs_at_once": in a round of
+//                   those, "rate_at_once": the share of their rates alone that they reach then,
+//                   "seconds": { "alone", "at_once", "again" } }; null with one host,
+//     "bisection": { "pairs": at once, "halves": bytes/s of hosts of the first half with those of the second,
+//                    "neighbours": of each host with the next one, "alone": the sum that they would reach if they did
+//                    not share anything }; null with one host,
 //     "suspects": [ { "hosts": [ name, ... ], "check", "evidence" } ], "notes": [ text ] }
 // A suspect with one host is that host; with two, either of them or the path between them; with more, any of them.
 // "check": program, plugin, interface, mtu, quota, gpu, compute, memory, path_mtu, bandwidth, latency, loss.

@@ -44,12 +44,16 @@ std::string preflight_text(const nlohmann::json& document, bool markdown) {
   }
   std::string out = markdown ? draw_markdown(t) + "\n" : draw(t, 0);
   const std::string item = markdown ? "* " : "";
-  if (const json& links = document.at("links"); links.is_object() && links.at("at_once").is_object()) {
-    const auto sums = links.at("at_once").at("sums").get<std::vector<double>>();
-    const auto [least, most] = std::ranges::minmax(sums);
+  if (const json& b = document.at("bisection"); b.is_object()) {
+    const auto rate = [&](const char* key) { return link_figure_text("bandwidth", b.at(key)); };
     out +=
-        fmt::format("{}bisection: {} pairs of hosts at once send {} to {} in all\n", item, links.at("ranks").size() / 2,
-                    link_figure_text("bandwidth", least), link_figure_text("bandwidth", most));
+        fmt::format("{}bisection: {} pairs of hosts at once send {} between halves, {} between neighbours; alone they "
+                    "would {}\n",
+                    item, b.at("pairs").dump(), rate("halves"), rate("neighbours"), rate("alone"));
+    const json& m = document.at("measured");
+    out +=
+        fmt::format("{}pairs: {} of {} measured while no other pair sends, {} with {} at once\n", item,
+                    m.at("alone").dump(), m.at("pairs").dump(), m.at("at_once").dump(), m.at("pairs_at_once").dump());
   }
   for (const json& w : document.at("context").at("warnings")) out += item + "warning: " + w.get<std::string>() + "\n";
   for (const json& n : document.at("notes")) out += item + "note: " + n.get<std::string>() + "\n";

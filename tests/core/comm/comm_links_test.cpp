@@ -5,6 +5,7 @@
 #include "comm/matrix.hpp"
 #include "comm/outliers.hpp"
 #include "comm/preflight.hpp"
+#include "comm/survey.hpp"
 
 #include <algorithm>
 #include <map>
@@ -67,7 +68,8 @@ struct launch_of_hosts {
       std::vector<rank_link> mine;
       for (const rank_link& l : links)
         if (l.from == h) mine.push_back(l);
-      results.push_back({{"alone", mine}, {"at_once", json::array()}, {"host", hosts[h]}});
+      json& r = results.emplace_back(survey{.alone = mine});
+      r["host"] = hosts[h];
     }
     std::string all;
     const json document = preflight_of(p, facts, results);
