@@ -8,10 +8,13 @@ sys.path.insert(0, str(ROOT / "tests/cluster"))
 import support
 from cells import RATES, SIZES, Cell, experiment
 
-# Of the test hosts, what the simulator does not model: loss (a deep queue), and TCP's behaviour after a pause.
+# The test hosts do without what the simulator does not model: loss (a deep queue), TCP's slow start at the beginning and
+# after a pause, its delayed acknowledgements.
 QUEUE = "2s"
 TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
 MTU = "9000"  # the kernel cuts what it sends over a limited link into packets, each of which takes time of a core
+
+ROUTE = "proto kernel scope link quickack 1 initcwnd 200 initrwnd 200".split()
 
 STATE = ROOT / "build/release/simulation-bench"
 LIMIT = 180.0  # seconds of one run
@@ -37,13 +40,16 @@ class Hosts:
     def made(self):
         if not self.cluster:
             self.cluster = support.Cluster(self.most)
-            switch = support.of_hosts.Cluster(self.cluster.name).on_switch
+            tools = support.of_hosts.Cluster(self.cluster.name)  # they end the program if a command fails
             for host in range(self.most):
-                for name, value in TUNING.items():
-                    self.cluster.on(f"n{host}", "sh", "-c", f"echo {value} >/proc/sys/net/ipv4/{name}")
-                self.cluster.on(f"n{host}", "ip", "link", "set", "eth0", "mtu", MTU)
-                switch("ip", "link", "set", f"n{host}.0", "mtu", MTU)
-            switch("ip", "link", "set", "br0", "mtu", MTU)
+                name = f"n{host}"
+                for key, value in TUNING.items():
+                    tools.on_host(name, "sh", "-c", f"echo {value} >/proc/sys/net/ipv4/{key}")
+                tools.on_host(name, "ip", "link", "set", "eth0", "mtu", MTU)
+                tools.on_host(name, "ip", "route", "change", "10.77.0.0/24", "dev", "eth0", "src", f"10.77.0.{1 + host}",
+                              *ROUTE)
+                tools.on_switch("ip", "link", "set", f"{name}.0", "mtu", MTU)
+            tools.on_switch("ip", "link", "set", "br0", "mtu", MTU)
         return self.cluster
 
     def limit(self, rate):
