@@ -4,8 +4,8 @@
 #include "base/failure.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/memory.hpp"
-#include "registry/run_in_child.hpp"
 #include "results/case_entry.hpp"
+#include "simulate/side_by_side.hpp"
 #include "simulate/weights.hpp"
 
 #include <algorithm>

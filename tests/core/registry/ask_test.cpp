@@ -2,6 +2,7 @@
 #include "base/failure.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/run_in_child.hpp"
+#include "simulate/side_by_side.hpp"
 
 #include <doctest/doctest.h>
 

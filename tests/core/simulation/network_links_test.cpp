@@ -21,7 +21,7 @@ public:
   // Returns the message's number.
   std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint16_t lane = 0) {
     const std::uint32_t m = messages_.take();
-    message& x = messages_[m];
+    network_message& x = messages_[m];
     x.from = from;
     x.to = to;
     x.lane = lane;
@@ -49,10 +49,10 @@ private:
   }
   void arrived(std::uint32_t m) override { links_.receive(m); }
   void delivered(std::uint32_t m) override { delivered_at[m] = events_.now(); }
-  bool adds(const message&) const override { return adding; }
+  bool adds(const network_message&) const override { return adding; }
 
   event_queue events_;
-  slab<message> messages_;
+  slab<network_message> messages_;
   links links_;
 };
 
