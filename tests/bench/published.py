@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates examples/published and examples/what-if, and writes the tables of two pages of docs/ between their marks.
 
-    ./dev bench published          simulates everything, and writes docs/results/published.md and docs/what-if.md
-    ./dev bench published --fit    first chooses the values that are marked `# fitted` in the machine files
-    ./dev bench published --check  only reports which tables differ from those of the pages; exit code 1 if any does
+    ./dev bench published                simulates everything, and writes docs/results/published.md and docs/what-if.md
+    ./dev bench published --fit          first chooses the values that are marked `# fitted` in the machine files
+    ./dev bench published --only REGEX   the tables, or with --fit the experiments, whose names match
+    ./dev bench published --check        only reports which tables differ from those of the pages; exit code 1 if any does
 
 A mark is `<!-- table NAME -->`; the table ends with `<!-- end -->`. Published figures are those of the experiments'
 [[report.context]], and are read from there.
@@ -191,8 +192,10 @@ def write_fitted(file, value):
     file.write_text(text[:found.start(2)] + f"{value:.3g}".replace("e+", "e") + text[found.end(2):])
 
 
-def fit(runner):
+def fit(runner, only):
     for file, (low, high), (table, index), settings in FITS:
+        if not only.search(COMPARED[table][index][0]):
+            continue
         name, row, where, key, column = COMPARED[table][index]
         goal = published(name, row)[column]
         options = ["--set", "measure.baseline=false"]
@@ -219,16 +222,19 @@ def main():
     options.add_argument("program")
     options.add_argument("--fit", action="store_true")
     options.add_argument("--check", action="store_true")
+    options.add_argument("--only", default="", metavar="REGEX")
     asked = options.parse_args()
+    only = re.compile(asked.only)
     differ = False
     with tempfile.TemporaryDirectory() as scratch:
         runner = Runner(asked.program, pathlib.Path(scratch))
         if asked.fit:
-            fit(runner)
+            fit(runner, only)
         for page in PAGES:
             old = page.read_text()
             new = re.sub(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end -->)",
-                         lambda m: f"{m[1]}\n{table(runner, m[2])}\n{m[4]}", old, flags=re.DOTALL)
+                         lambda m: f"{m[1]}\n{table(runner, m[2])}\n{m[4]}" if only.search(m[2]) else m[0], old,
+                         flags=re.DOTALL)
             if asked.check:
                 same = re.sub(r"Simulated on .*\n", "", old) == re.sub(r"Simulated on .*\n", "", new)
                 print(f"{page.relative_to(ROOT)}: {'as simulated' if same else 'differs'}")

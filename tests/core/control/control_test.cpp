@@ -26,7 +26,6 @@
 #include "control/door.hpp"
 #include "control/handshake.hpp"
 #include "control/rank_arguments.hpp"
-#include "launch/address.hpp"
 #include "launch/all_gather.hpp"
 #include "launch/cpus.hpp"
 #include "launch/line_splitter.hpp"
@@ -181,7 +180,9 @@ TEST_CASE("a door tells the address of a connection that it refuses") {
   asio::io_context io;
   std::vector<std::string> refused, warned;
   const auto admit_nobody = [](const proven_rank&, tcp::socket&) { return std::string("nobody is expected"); };
-  const auto run = [&io](asio::awaitable<void> c) { asio::co_spawn(io, std::move(c), [](const std::exception_ptr&) {}); };
+  const auto run = [&io](asio::awaitable<void> c) {
+    asio::co_spawn(io, std::move(c), [](const std::exception_ptr&) {});
+  };
   door d(io, {{random_bytes(32)},
               1,
               admit_nobody,
@@ -509,20 +510,4 @@ TEST_CASE("ranks are taken before the one who started them when memory runs out"
   CHECK(::read(p.output.get(), text, sizeof text - 1) > 0);
   CHECK(reap_process(p) == 0);
   CHECK(std::atoi(text) == std::min(own + 500, 1000));
-}
-
-TEST_CASE("the address of an interface") {
-  CHECK(address_of_interface("lo") == "127.0.0.1");
-  CHECK_THROWS_WITH_AS(address_of_interface("eth77"), doctest::Contains("lo (127.0.0.1"), failure);
-  using texts = std::vector<std::string>;
-  CHECK(addresses_of_interfaces("lo") == texts{"127.0.0.1"});
-  CHECK(addresses_of_interfaces("lo, 127.0.0.2,::1") == texts{"127.0.0.1", "127.0.0.2", "::1"});
-  CHECK(addresses_of_interfaces("auto") == texts{"127.0.0.1"});
-  CHECK(address_of_interface("127.0.0.0/8") == "127.0.0.1");
-  CHECK(address_of_interface("::1/128") == "::1");
-  CHECK_THROWS_WITH_AS(address_of_interface("203.0.113.0/24"), doctest::Contains("no address of this machine lies in"),
-                       failure);
-  CHECK_THROWS_WITH_AS(address_of_interface("127.0.0.0/33"), doctest::Contains("no network interface"), failure);
-  CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,127.0.0.1"), doctest::Contains("127.0.0.1 occurs twice"), failure);
-  CHECK_THROWS_WITH_AS(addresses_of_interfaces("lo,"), doctest::Contains("no network interface \"\""), failure);
 }

@@ -28,7 +28,8 @@ TEST_CASE("an interface, a subnet, an address and auto have an address each") {
   const std::vector<std::string> loopback{"127.0.0.1"};
   for (const char* name : {"auto", "lo", "127.0.0.0/8", "127.0.0.1/32", "127.0.0.1"})
     CHECK(addresses_of_interfaces(name) == loopback);
-  CHECK(addresses_of_interfaces("lo, 10.9.8.7") == std::vector<std::string>{"127.0.0.1", "10.9.8.7"});
+  CHECK(addresses_of_interfaces("lo, 10.9.8.7,::1") == std::vector<std::string>{"127.0.0.1", "10.9.8.7", "::1"});
+  CHECK(address_of_interface("::1/128") == "::1");
 }
 
 TEST_CASE("a name that no address has is refused with those that there are") {
@@ -38,5 +39,6 @@ TEST_CASE("a name that no address has is refused with those that there are") {
     CHECK(text.find("lo (127.0.0.1") != std::string::npos);
   }
   CHECK(refusal("no_such0").find("there is no network interface \"no_such0\"") == 0);
+  CHECK(refusal("lo,").find("there is no network interface \"\"") == 0);
   CHECK(refusal("lo,127.0.0.0/8") == "127.0.0.1 occurs twice in \"lo,127.0.0.0/8\"");
 }
