@@ -58,7 +58,7 @@ private:
     std::vector<batch_memory> micros; // all of a step, or a few that are reused in rotation
     std::vector<std::uint64_t> mine, global;
     bool filled = false; // a batch has been read into `micros`
-    bool ahead = false; // holds the batch, read and counted, of a step that was not begun yet
+    bool ahead = false;  // holds the batch, read and counted, of a step that was not begun yet
   };
 
   slot& of(std::uint64_t step) { return slots_[step % slots_.size()]; }
@@ -74,10 +74,10 @@ private:
   session& session_;
   // Micro-batches of a step, samples of each, and the index of this worker's first sample in the step's global batch.
   const std::uint64_t micros_, samples_, first_;
-  const bool counted_, summed_, whole_;          // summed: in every step; whole: keeps all micro-batches of a step
-  const bool constant_;                          // every pass has the same samples
-  std::vector<slot> slots_;                      // used in rotation by steps
-  std::uint64_t step_ = 0;                       // the step that was begun
+  const bool counted_, summed_, whole_; // summed: in every step; whole: keeps all micro-batches of a step
+  const bool constant_;                 // every pass has the same samples
+  std::vector<slot> slots_;             // used in rotation by steps
+  std::uint64_t step_ = 0;              // the step that was begun
   std::size_t tokens_input_ = 0;
   std::uint64_t token_positions_ = 0; // per micro-batch; 0: tokens are not counted
   std::uint64_t tokens_ = 0;          // of the step's first micros_counted_ micro-batches

@@ -59,7 +59,7 @@ inline json failed_frame(exit_code code, const std::string& text) {
 }
 
 [[noreturn]] inline void run_child(pid_t parent, int out, int said, std::size_t first, std::size_t count,
-                            const std::function<json(std::size_t, const stage_function&)>& work) {
+                                   const std::function<json(std::size_t, const stage_function&)>& work) {
   ::setpgid(0, 0); // the parent handles Ctrl-C; a kill of this group ends processes that a plugin forks, too
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);

@@ -83,7 +83,8 @@ private:
   std::vector<const void* const*>
       rows_at_; // by table: rows for the model to read in place (RG_ROWS_FOR_MODEL), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> shards_; // as worker, as server; by table
-  std::array<std::vector<std::vector<std::int64_t>>, 2> waiting_; // with ghosts: rows that were added, by role and table
+  std::array<std::vector<std::vector<std::int64_t>>, 2>
+      waiting_; // with ghosts: rows that were added, by role and table
 };
 
 } // namespace regatta

@@ -16,7 +16,7 @@ namespace regatta {
 using message_bytes = std::vector<std::uint8_t>;
 
 struct alignas(64) network_message { // one cache line: there may be millions
-  std::uint64_t cookie = 0;  // of the send
+  std::uint64_t cookie = 0;          // of the send
   std::uint64_t bytes = 0;
   // Until it has left: its last byte leaves no earlier. Then: when its first byte left, or came.
   std::uint64_t time = 0;

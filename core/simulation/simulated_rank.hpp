@@ -80,8 +80,8 @@ private:
   int pulls_ = 0;
   std::vector<std::array<std::int64_t, 2>> table_shapes_;
   std::vector<std::vector<std::uint64_t>> touched_; // by table
-  std::vector<float> constant_; // with setup_.constant: the gradients from step late_steps on
-  std::vector<float> seen_;     // weights at the begin of the step
+  std::vector<float> constant_;                     // with setup_.constant: the gradients from step late_steps on
+  std::vector<float> seen_;                         // weights at the begin of the step
   std::vector<std::uint64_t> checksums_;
 };
 

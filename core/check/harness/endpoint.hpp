@@ -170,7 +170,7 @@ public:
   void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
 
   void wake() { functions_.wake(self_); } // [any] rg_transport.wake: ends a poll() of another thread early
-  void cancel(std::uint32_t peer); // rg_transport.cancel: ends the operations with this peer early
+  void cancel(std::uint32_t peer);        // rg_transport.cancel: ends the operations with this peer early
   // Call one of these, once, after all operations have completed. close() allows connect_timeout.
   rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }
   void close();

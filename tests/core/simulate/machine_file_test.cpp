@@ -46,7 +46,8 @@ TEST_CASE("units are converted, and a network file takes the machine's place") {
   CHECK(m.transports.at("tcp").latency_ns == 20'000);
   CHECK(m.transports.at("tcp").bytes_per_ns == doctest::Approx(1));
   CHECK(m.between.bytes_per_ns == doctest::Approx(0.125));
-  const machine_file other = parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\ngoodput = 0.5\n");
+  const machine_file other =
+      parse_machine("m.toml", rates, "n.toml", "[network]\nbandwidth = \"16Gbit/s\"\ngoodput = 0.5\n");
   CHECK(other.between.bytes_per_ns == doctest::Approx(2));
   CHECK(m.between.goodput == 1);
   CHECK(other.between.goodput == 0.5);
