@@ -135,7 +135,7 @@ def published(name, row):
 
 def simulated(document, where, column_key):
     """samples/s by column of the cases with these values."""
-    return {str(r["case"][column_key]): r["throughput"]["median"] for r in document["results"]
+    return {str(r["case"][column_key]): r["samples_per_second"]["median"] for r in document["results"]
             if all(r["case"].get(key) == value for key, value in where.items())}
 
 
@@ -204,7 +204,7 @@ def fit(runner, only):
         for _ in range(12):  # the samples/s grow with each of these values
             middle = (low * high) ** 0.5
             write_fitted(PUBLISHED / file, middle)
-            rate = runner.run(name, options)[0]["results"][0]["throughput"]["median"]
+            rate = runner.run(name, options)[0]["results"][0]["samples_per_second"]["median"]
             low, high = (middle, high) if rate < goal else (low, middle)
         print(f"{file}: {fitted_line(PUBLISHED / file)[1].group()}: {rate:.1f} of {goal:g}", flush=True)
 
