@@ -56,8 +56,8 @@ public:
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
-  // SIGHUP), or if a host is lost (lost_host()) that the rest needs. Does not throw for failures of cases: they become records. After a
-  // failure the case's other repeats do not run. Call it once.
+  // SIGHUP), or if a host is lost that the rest needs (lost_host()). Does not throw for failures of cases: they become
+  // records. After a failure the case's other repeats do not run. Call it once.
   bool run();
 
   // Returns which of the launcher's hosts was lost, and why. Then the run that it took part in has failed, and no other

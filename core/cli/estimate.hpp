@@ -35,12 +35,12 @@ struct time_estimate {
   }
 };
 
-// What a step takes.
+// The estimated time of a step.
 struct step_estimate {
   double seconds = 0;
   double cpu_seconds = 0; // of all ranks together; NaN: unknown
 };
-// Returns what a step of the case takes by formulas. `facts` are those of the case, `run` the result of prepare().
+// Returns the time of a step of the case by formulas. `facts` are those of the case, `run` the result of prepare().
 // Counts no computing if the model's FLOPs are unknown.
 step_estimate estimate_step(const case_config& c, const plugin_facts& facts, const prepared_run& run,
                             const registry& plugins, const machine_speed& machine);

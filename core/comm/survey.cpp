@@ -13,7 +13,7 @@
 namespace regatta::comm {
 namespace {
 
-constexpr std::size_t rounds_alone = 3;         // of many ranks: each rank then has so many links that nobody disturbs
+constexpr std::size_t rounds_alone = 3;         // each rank then has three links measured while no other pair sends
 constexpr double least_rate_at_once = 0.7;      // of the rate alone
 constexpr double most_seconds_at_once = 90;     // for all pairs: 64 hosts are to be surveyed in five minutes
 constexpr std::size_t rounds_between_looks = 2; // at the time

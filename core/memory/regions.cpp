@@ -85,7 +85,7 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
     write_guard(r, 0);
     write_guard(r, behind);
   } else if (numbers_ && type == RG_I64 && in == place::host) {
-    r.own.reset(std::calloc(std::max<std::uint64_t>(r.bytes, 1), 1)); // pages that nobody writes take no memory
+    r.own.reset(std::calloc(std::max<std::uint64_t>(r.bytes, 1), 1)); // pages that are never written take no memory
     if (!r.own) throw failure(exit_code::run, fmt::format("out of memory: {} bytes asked for", r.bytes));
     r.address = static_cast<char*>(r.own.get());
   }

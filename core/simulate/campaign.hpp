@@ -23,8 +23,8 @@ struct simulation_hooks {
 };
 
 // Simulates every repeat of every case that has no record, each with its baseline and its contention control, and adds
-// the same records as a campaign that runs them, in the same order whatever `jobs` is: the most simulations that run at
-// once, each in a child process of its own. One more begins only if there is enough memory for it, should it need as
+// the records that a campaign of real runs adds. At most `jobs` simulations run at once, each in a child process; the
+// order of the records does not depend on it. One more begins only if there is enough memory for it, should it need as
 // much as the largest so far. Returns the worst exit code of cases that failed (0: none did), or interrupted (130).
 // Does not throw for failures of cases: they become records. [main]
 int simulate_cases(plugin_facts_cache& answers, const experiment& e, const machine_file& m, std::size_t jobs,

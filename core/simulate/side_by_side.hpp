@@ -14,8 +14,8 @@ namespace regatta {
 // How run_side_by_side() runs its children.
 struct side_by_side {
   std::size_t jobs = 1; // the most children at once
-  // Asked before a child begins with an item while others run, whose process ids are given; false: it waits, and this is
-  // asked again. May be empty.
+  // Asked before a child begins with an item while others run, whose process ids are given. If it returns false, the
+  // child waits, and this is asked again. May be empty.
   std::function<bool(std::size_t item, const std::vector<int>& running)> may_begin;
   std::function<void(std::size_t item)> begun; // may be empty
   // Takes the result of an item; called once for each, as they end.

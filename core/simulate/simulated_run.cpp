@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "measure/rank_record.hpp"
 #include "rank/model.hpp"
+#include "simulate/ask_model.hpp"
 #include "simulate/goal_file.hpp"
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <regatta/ext/step_collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -184,16 +184,7 @@ void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::v
 } // namespace
 
 std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_config& c) {
-  const json described = run_in_child([&](const stage_function& stage) {
-    const registry loading = plugins.loading();
-    stage("model " + c.model.id, "was described");
-    auto collectives = rg::make_versioned<rg_step_collectives>();
-    collectives.workers = 2;
-    collectives.reserve = [](void*, std::uint64_t) {};
-    collectives.all_reduce = [](void*, const char*, double*, std::uint64_t) { return rg_status{RG_E_PLUGIN}; };
-    const model_instance model(
-        loading, c.model, c.train, model_setup_of(c, 1, RG_PURPOSE_INIT, nullptr, false), plugin_host::log_function(),
-        [&](std::string_view id) -> const void* { return id == RG_EXT_STEP_COLLECTIVES ? &collectives : nullptr; });
+  const json described = ask_model(plugins, c, [](const model_instance& model) {
     json all = json::array();
     for (const rg_tensor& t : model.tensors())
       if (t.kind == RG_TENSOR_DENSE)

@@ -3,7 +3,7 @@
 
 #include "base/failure.hpp"
 #include "data/zipf.hpp"
-#include "rank/model.hpp"
+#include "simulate/ask_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/ext/step_collectives.h>
 #include <regatta/plugin.hpp>
 #include <regatta/random.hpp>
 
@@ -47,17 +46,8 @@ const touched_table* measured(const machine_file& m, const std::string& name) {
 } // namespace
 
 simulated_tables tables_of(const registry& plugins, const case_config& c) {
-  const json described = run_in_child([&](const stage_function& stage) {
-    const registry loading = plugins.loading();
-    stage("model " + c.model.id, "was described");
-    auto collectives = rg::make_versioned<rg_step_collectives>();
-    collectives.workers = 2;
-    collectives.reserve = [](void*, std::uint64_t) {};
-    collectives.all_reduce = [](void*, const char*, double*, std::uint64_t) { return rg_status{RG_E_PLUGIN}; };
-    // With one sample, the most rows of a batch are those of a sample.
-    const model_instance model(
-        loading, c.model, c.train, model_setup_of(c, 1, RG_PURPOSE_INIT, nullptr, false), plugin_host::log_function(),
-        [&](std::string_view id) -> const void* { return id == RG_EXT_STEP_COLLECTIVES ? &collectives : nullptr; });
+  // With one sample, the most rows of a batch are those of a sample.
+  const json described = ask_model(plugins, c, [](const model_instance& model) {
     json all = json::array();
     for (const rg_tensor& t : model.tensors()) {
       if (t.kind != RG_TENSOR_ROWS) continue;

@@ -22,7 +22,8 @@ namespace regatta {
 
 class goal_recorder {
 public:
-  // What the simulation reports, in the order of virtual time `now`, in ns. Ranks may be new at every call.
+  // The simulation calls these in the order of virtual time `now`, in ns. A rank may appear for the first time in any
+  // call.
 
   // The model of a rank computes for `ns`, after everything that it computed before.
   void compute(std::uint32_t rank, std::uint64_t now, std::uint64_t ns);

@@ -67,8 +67,9 @@ constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
 constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
 static_assert(connect_timeout < rank_call_limit);
 
-// One rank's instance of the transport under test; call it from one thread, except wake(), which any thread may call. Functions throw failed if a call of the
-// plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
+// One rank's instance of the transport under test; call it from one thread, except wake(), which any thread may call.
+// Functions throw failed if a call of the plugin fails; those that return rg_status return the plugin's status instead.
+// `which` must outlive this object.
 class endpoint {
 public:
   using message = std::vector<std::uint8_t>;

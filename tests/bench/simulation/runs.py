@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures and simulates cells (cells.py) and what both need: the calibration, and what the machine carries."""
-import csv, json, os, subprocess, sys
+import csv, json, re, subprocess, sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -8,8 +8,8 @@ sys.path.insert(0, str(ROOT / "tests/cluster"))
 import support
 from cells import RATES, SIZES, Cell, experiment
 
-# The test hosts do without what the simulator does not model: loss (a deep queue), TCP's slow start at the beginning and
-# after a pause, its delayed acknowledgements.
+# The test hosts do without what the simulator does not model: loss (a deep queue), TCP's slow start at the beginning
+# and after a pause, its delayed acknowledgements.
 QUEUE = "2s"
 TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
 MTU = "9000"  # the kernel cuts what it sends over a limited link into packets, each of which takes time of a core
@@ -46,8 +46,8 @@ class Hosts:
                 for key, value in TUNING.items():
                     tools.on_host(name, "sh", "-c", f"echo {value} >/proc/sys/net/ipv4/{key}")
                 tools.on_host(name, "ip", "link", "set", "eth0", "mtu", MTU)
-                tools.on_host(name, "ip", "route", "change", "10.77.0.0/24", "dev", "eth0", "src", f"10.77.0.{1 + host}",
-                              *ROUTE)
+                tools.on_host(name, "ip", "route", "change", "10.77.0.0/24", "dev", "eth0", "src",
+                              f"10.77.0.{1 + host}", *ROUTE)
                 tools.on_switch("ip", "link", "set", f"{name}.0", "mtu", MTU)
             tools.on_switch("ip", "link", "set", "br0", "mtu", MTU)
         return self.cluster
@@ -83,8 +83,8 @@ def carried(hosts, ranks):
     """Returns the bytes per second that all links together carry without limits, in a ring of this many hosts."""
     hosts.limit(None)
     size = 4 << 20
-    row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max", f"{size}B", "--seconds",
-                1).values()
+    row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max", f"{size}B",
+                "--seconds", 1).values()
     return ranks * float(row["bus_bandwidth"])
 
 
@@ -109,6 +109,8 @@ def machine_file(rate, size):
     path = STATE / f"machine-{rate}-{size.bytes}.toml"
     toml = support.write("calibrate.toml", experiment(Cell("tbf", rate, "ring", 1, size)))
     print(regatta("calibrate", toml, "-o", path, "--transport", "tcp", "--progress", "never"), end="", file=sys.stderr)
+    # A model that sleeps takes no core, however many ranks share this machine.
+    path.write_text(re.sub(r"(?m)^cores = .*$", "cores = 0", path.read_text()))
 
 
 def samples_per_second(folder):
