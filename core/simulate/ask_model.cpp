@@ -13,7 +13,8 @@ namespace regatta {
 
 using nlohmann::json;
 
-json ask_model(const registry& plugins, const case_config& c, const std::function<json(const model_instance&)>& answer) {
+json ask_model(const registry& plugins, const case_config& c,
+               const std::function<json(const model_instance&)>& answer) {
   return run_in_child([&](const stage_function& stage) {
     const registry loading = plugins.loading();
     stage("model " + c.model.id, "was described");
