@@ -29,7 +29,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint32_t most_alone = 24; // hosts: beyond, all pairs alone would take minutes
 constexpr std::uint64_t large_bytes = 1 << 20;
 constexpr const char* transport = "tcp";
 
@@ -69,8 +68,7 @@ int preflight_verb(const preflight_options& o) {
   p.files = files_of_transport(plugins, {transport, {}});
   p.ranks = static_cast<std::uint32_t>(facts.size());
   p.counts = {8 / sizeof(float), large_bytes / sizeof(float)};
-  const bool few = p.ranks <= most_alone;
-  p.pairs = {.repeats = 4, .alone = few, .at_once = few, .many = !few, .seconds = 0.02, .hosts = true};
+  p.pairs = comm::preflight_pairs(p.ranks);
   const auto addresses = launcher ? launcher->addresses(o.interface)
                                   : std::vector<std::vector<std::string>>{addresses_of_interfaces(o.interface)};
   std::vector<std::string> warnings;

@@ -211,6 +211,11 @@ private:
 
 } // namespace
 
+pair_plan preflight_pairs(std::uint32_t hosts) {
+  const bool few = hosts <= 24;
+  return {.repeats = few ? 4U : 10U, .alone = few, .at_once = few, .many = !few, .hosts = true};
+}
+
 json preflight_of(const plan& p, const std::vector<host_facts>& facts, const std::vector<json>& results) {
   return examination(p, facts, results).run();
 }

@@ -17,7 +17,7 @@
 // "check": program, plugin, interface, mtu, quota, gpu, compute, memory, path_mtu, bandwidth, latency, loss.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +34,11 @@ struct host_facts {
   nlohmann::json program;     // name and value of properties that must be equal on all hosts; null: unknown
   nlohmann::json plugins;     // path and SHA-256 of files that must be; null: a file is missing there
 };
+
+// Returns how the links of so many hosts are measured. Up to 24 hosts: all pairs alone, which would take minutes with
+// more. A healthy link is accused only if each of its measurements was disturbed, and 64 hosts have 4032 links: there,
+// suspicious links are measured up to ten times, of up to 24 hosts up to four times.
+pair_plan preflight_pairs(std::uint32_t hosts);
 
 // Returns "hosts", "links", "suspects" and "notes" of the document. `results` are those of measure_pairs() with
 // pair_plan::hosts; a rank is a host.
