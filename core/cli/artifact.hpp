@@ -27,9 +27,9 @@ struct reproduce_options {
 // prints both results. Nothing of the artifact is executed but plugins that were built from its sources, its binaries
 // if `trust_binaries`, and the build files of its sources. Returns the exit code: 0 if all claims hold, gate (5) if one
 // fails, skipped (77) if none fails and one is undecided, or if the artifact makes no claims; but that of the run if it
-// is worse (worse_exit_code()), and skipped if this machine cannot run it. With `dry_run`: 0 or skipped. Throws failure:
-// usage if the file is no artifact or is not safe to run, if `out` is not empty, or for a wrong `set`; skipped if
-// plugins cannot be built. [main]
+// is worse (worse_exit_code()), and skipped if this machine cannot run it. With `dry_run`: 0 or skipped. Throws
+// failure: usage if the file is no artifact or is not safe to run, if `out` is not empty, or for a wrong `set`; skipped
+// if plugins cannot be built. [main]
 int reproduce_verb(const reproduce_options& o);
 
 } // namespace regatta
