@@ -19,8 +19,8 @@ struct reproduce_options {
   std::string file, out; // `out`: a folder that is missing or empty; empty: results/reproduce-NAME-TIME
   std::vector<std::string> set, plugin_path;
   bool trust_binaries = false, dry_run = false;
-  std::string progress = "auto";
-  std::string command; // as typed
+  std::string progress = "auto"; // auto, always or never
+  std::string command;           // as typed
 };
 
 // Runs `regatta reproduce`: unpacks the artifact, says what will be built and loaded, builds, runs the experiment, and

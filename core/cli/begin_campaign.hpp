@@ -17,8 +17,8 @@
 
 namespace regatta {
 
-// [main] Returns every plugin that a case uses, with the parameters of the first case that uses it: the context's
-// "plugins".
+// [main] Returns the model, executor, strategy and transport of each case, each plugin once, with the parameters of the
+// first case that has it: the context's "plugins". Transports that another one nests (`over` of shaped) are not listed.
 nlohmann::json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files);
 
 // [main] Adds the files of the experiment: as written and resolved, and each case. `file` is empty if there is none:
