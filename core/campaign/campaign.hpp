@@ -42,8 +42,8 @@ struct campaign_hooks {
   // A round begins: measures the speed of the machine and returns the member "machine" of the round's record
   // (measure/records.hpp).
   std::function<nlohmann::json()> calibrate = {};
-  // A round began, a run ended, kernels were timed, or a case failed: `record` has been added to the campaign's
-  // records.
+  // A round began, a run ended, kernels were timed, a case failed, or measure.precision decided on its repeats:
+  // `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
 };
 
@@ -56,12 +56,13 @@ public:
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
-  // SIGHUP), or if a host is lost that the rest needs (lost_host()). Does not throw for failures of cases: they become
-  // records. After a failure the case's other repeats do not run. Call it once.
+  // SIGHUP), or if any host was lost (lost_host()) before the last run began. Does not throw for failures of cases:
+  // they become records. After a failure the case's other repeats do not run. Call it once.
   bool run();
 
-  // Returns which of the launcher's hosts was lost, and why. Then the run that it took part in has failed, and no other
-  // one began. Empty: none was.
+  // Returns which of the launcher's hosts was lost, and why; no run began afterwards, whether it needs the host or not.
+  // The run that the host took part in has failed, unless its ranks there had ended. Empty: none was, or the user
+  // interrupted.
   std::string lost_host() const;
 
   // Returns the worst exit code (worse_exit_code()) of all failures and of cases that this machine cannot run (77); 0:

@@ -17,7 +17,6 @@ namespace regatta {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Returns every plugin that a case uses, with the parameters of the first case that uses it.
 json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files) {
   const registry& plugins = answers.plugins();
   json list = json::array();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The begin of a campaign in its folder, or of its second part, for `regatta run` and `regatta simulate`.
+// Begins a campaign in its folder, or goes on with one (--resume), for `regatta run` and `regatta simulate`.
 #pragma once
 
 #include "campaign/plugin_facts.hpp"
@@ -17,16 +17,18 @@
 
 namespace regatta {
 
-// [main] Returns every plugin that a case uses, with the parameters of the first case that uses it: the context's
-// "plugins".
+// [main] Returns the model, executor, strategy and transport of each case, each plugin once, with the parameters of the
+// first case that has it: the context's "plugins". Transports that another one nests (`over` of shaped) are not listed.
 nlohmann::json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files);
 
-// [main] Adds the files of the experiment: as written and resolved, and each case. `file` is empty if there is none.
+// [main] Adds the files of the experiment: as written and resolved, and each case. `file` is empty if there is none:
+// then only the cases. Throws failure (usage) if the file was changed meanwhile.
 void add_resolved(result_folder& folder, const experiment& e, const std::filesystem::path& file,
                   const overrides& changes, const registry& plugins);
 
-// [main] Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records
-// were measured with another experiment, machine or binary, or if some are simulated and others would be measured.
+// [main] Reads the records of a campaign in the folder, which result_folder allows only with --resume, or begins a
+// campaign if there are none. Throws failure (usage) if the first record is damaged, if the records were measured with
+// another experiment, program, plugin, data or machine, or if some are simulated and others would be measured.
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results,
                      const nlohmann::json& context, run_screen& s);
 

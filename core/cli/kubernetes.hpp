@@ -23,8 +23,8 @@ struct kubernetes_options {
 
 // Prints the Kubernetes objects that run the experiment: docs/cluster.md. Checks its cases as for ranks that are all on
 // hosts of their own, and says on standard error which ones cannot run so and which files the pods must have. Throws
-// failure (usage) if an option or the experiment is wrong, if no case can run, or if fewer processes are asked for than
-// the largest case has ranks. Returns 0. [main]
+// failure: usage if an option or the experiment is wrong, or if there are fewer `processes` than ranks in the largest
+// case that can run; if no case can run, the code of their reasons. Returns 0. [main]
 int kubernetes_verb(const kubernetes_options& o);
 
 } // namespace regatta

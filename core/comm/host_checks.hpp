@@ -11,9 +11,9 @@
 
 namespace regatta::comm {
 
-// Checks this rank's host while no other host works, then the paths between all of them; collective. Hosts that are far
-// slower than the others are measured again, as often as plan::pairs.repeats says, and the best rates count, because
-// other load only lowers them. Returns
+// Checks this rank's host, then the paths between all of them; collective. Up to 64 hosts work one after the other,
+// more in at most 64 turns. Hosts that are far slower than the others are measured up to plan::pairs.repeats more
+// times, and the best rates count, because other load only lowers them. Returns
 //   {"fma": FLOP/s, "copy": bytes/s, "cpu_share": of the best measurement, "throttled": s in which a CPU quota stopped
 //    this process, "interface", "subnet", "mtu": of the rank's first address; null if unknown,
 //    "from": [by rank: "small", "large": whether such a datagram came (comm/path_mtu.hpp); null: the rank itself]}

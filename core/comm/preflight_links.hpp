@@ -19,8 +19,9 @@ struct finding {
 };
 
 // Returns the hosts and links that stand out among `links`, all of which were measured alone, and among the paths that
-// drop large packets. `names` and `results` are those of preflight_of(); a rank is a host. A host is named if more than
-// half of its measured links in one direction, and at least two, are far off; else both ends of each such link are.
+// drop large packets. `names` and `results` are those of preflight_of(); a rank is a host. Of three or more hosts, one
+// is named if more than half of its measured outgoing links, and at least two, are far off (marks_of()), or of its
+// incoming ones. Of each other link that is far off, both ends are named.
 std::vector<finding> findings_of_links(const plan& p, const std::vector<std::string>& names,
                                        const std::vector<nlohmann::json>& results, const std::vector<rank_link>& links);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order pairs of ranks are measured.
+// In which order `regatta preflight` and `regatta comm --matrix` measure pairs of ranks.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,17 @@ using round_of_pairs = std::vector<rank_pair>;             // disjoint pairs, wh
 std::vector<round_of_pairs> tournament(std::uint32_t ranks);
 // Returns the pairs of these rounds in the same order, each as a round of its own: no pair disturbs another one.
 std::vector<round_of_pairs> one_by_one(const std::vector<round_of_pairs>& rounds);
-// Returns the pairs of these rounds in the same order, in rounds of at most `most` pairs, at least 1.
+// Returns the pairs of these rounds in the same order, each round cut into rounds of at most `most` pairs. Requires
+// most > 0.
 std::vector<round_of_pairs> divided(const std::vector<round_of_pairs>& rounds, std::size_t most);
-// Returns these pairs in rounds of at most `most` pairs, at least 1, in which no rank is twice.
+// Returns `pairs`, of which several may have the same rank, in rounds of at most `most` disjoint pairs. Requires
+// most > 0.
 std::vector<round_of_pairs> packed(const round_of_pairs& pairs, std::size_t most);
-// Returns `many` rounds, at least 1, that are spread evenly over `rounds`; all of them if there are no more.
+// Returns `many` of the rounds, at even distances; all of them if there are no more. Requires many > 0.
 std::vector<round_of_pairs> sample(const std::vector<round_of_pairs>& rounds, std::size_t many);
-// Returns one round: each rank of the first half with one of the second half, in the order of ranks.
+// Returns one round: rank k with k + ranks / 2. Of an odd number, the last rank is left out.
 round_of_pairs across_halves(std::uint32_t ranks);
-// Returns one round: rank 0 with 1, 2 with 3, and so on.
+// Returns one round: rank 0 with 1, 2 with 3, and so on. Of an odd number, the last rank is left out.
 round_of_pairs of_neighbours(std::uint32_t ranks);
 
 } // namespace regatta::comm

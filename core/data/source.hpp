@@ -25,7 +25,7 @@ public:
   // samples. `out` has one buffer per input, in the order of the inputs that the source was made for: [samples, shape
   // of the input...]. Blocks until the samples are there. One call at a time. Allocates nothing, except to parse text,
   // decode an image or receive a message. Throws failure: run if a record is damaged (unless skipped) or a stream
-  // fails, plugin if a queue was not planned so.
+  // fails; plugin if plan() of a queue was not called, or did not announce this call.
   virtual void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
                     std::span<void* const> out) = 0;
 
@@ -54,13 +54,14 @@ public:
 };
 
 // [main] Returns the source that [data] describes, able to feed every input. Opens and checks the files, and may write
-// a vocabulary beside them. Throws failure: usage if the configuration or the model's inputs do not fit, plugin if an
-// rg_input is invalid, run if a file is damaged or has no sample, or a vocabulary cannot be built.
+// a vocabulary beside them. Throws failure: usage if the configuration or the model's inputs do not fit; plugin if an
+// rg_input is invalid; run if a file is damaged, has no sample or (npy) does not fit its input, or if a vocabulary
+// cannot be built.
 //
 //   random     RG_INPUT_VALUES by data.content: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
-//              deviation 1; bytes: around 128, deviation 64), for i32 and i64 only zeros; RG_INPUT_INDEX uniform over
-//              its range or, if that is at least 4096 (words, not classes), from a Zipf distribution with the exponent
-//              data.zipf
+//              deviation 1; bytes: around 128, deviation 64); for i32 and i64 only zeros are accepted; RG_INPUT_INDEX
+//              uniform over its range or, if that is at least 4096 (words, not classes), from a Zipf distribution with
+//              the exponent data.zipf
 //   constant   the samples of step 0 of `random`, in every step
 //   dataset    the files at data.path in the format data.format: docs/data.md
 //   queue      one of the above (data.queue_source), data.prefetch micro-batches ahead on a separate thread

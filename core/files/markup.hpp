@@ -6,9 +6,9 @@
 
 namespace regatta {
 
-// [any] Returns foreign text as content, or as an attribute value in quotes, of HTML and of XML 1.0: each line is
-// cleaned(), characters that XML forbids become spaces, and markup is escaped. Lines stay lines, but a newline
-// at the end is dropped.
+// [any] Returns foreign text as content, or as an attribute value in quotes, of HTML and of XML 1.0: in each line,
+// control characters and others that are unsafe or that XML forbids become spaces (cleaned()), and markup is escaped.
+// Lines stay lines, but one newline at the end is dropped.
 std::string markup_text(std::string_view text);
 
 } // namespace regatta

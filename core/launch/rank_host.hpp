@@ -33,9 +33,10 @@ public:
   // A frame of the rank (control/client.cpp). May throw failure (run) or nlohmann::json::exception: the rank is then to
   // blame for a wrong frame.
   virtual void received(std::uint32_t rank, message&& frame) = 0;
-  virtual void disconnected(std::uint32_t rank) = 0;                     // without a result or a failure of its own
-  virtual void certain(std::uint32_t rank, const std::string& what) = 0; // `what` ended the rank
-  virtual void warned(std::uint32_t rank, const std::string& what) = 0;  // `what` came after the rank's result
+  virtual void disconnected(std::uint32_t rank) = 0; // without a result or a failure of its own
+  // `what` ends the rank, and is no consequence of another rank's end: no heartbeat, a wrong frame, its host is lost.
+  virtual void certain(std::uint32_t rank, const std::string& what) = 0;
+  virtual void warned(std::uint32_t rank, const std::string& what) = 0;          // `what` came after the rank's result
   virtual void ended(std::uint32_t rank, const std::string& how, bool well) = 0; // its process; `well`: exit code 0
   virtual void finished() = 0; // all ranks of the host have ended; no event comes after it
   virtual void log(std::uint32_t rank, int level, const std::string& text) = 0;
@@ -43,10 +44,11 @@ public:
 
 class rank_host {
 public:
-  virtual ~rank_host() = default; // kills ranks that are left
+  // Kills ranks that are left on this host; an agent kills its own when its connection ends.
+  virtual ~rank_host() = default;
   // Begins to start the ranks. Throws failure (run) if that is impossible.
   virtual void start() = 0;
-  // Sends a frame to those of these ranks that are connected.
+  // Sends a frame to those of `ranks`, all of this host, that are connected.
   virtual void send(std::span<const std::uint32_t> ranks, const nlohmann::json& header,
                     std::shared_ptr<const blob> payload = {}) = 0;
   // Tells every rank that the run has ended because of rank `dead` (UINT32_MAX: of no rank), kills ranks that have not

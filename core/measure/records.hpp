@@ -5,19 +5,20 @@
 //
 //   campaign   the first record: {"context"}; again if a resumed campaign has another [report]: the last one counts
 //   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
-//              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0, "round",
-//              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank, "hosts": of a launcher,
-//              with the course of each host's clock (clocks/clock_course.hpp); empty without one}. Runs are compared
-//              with those of the same round: one repeat of cases that share a baseline, in shuffled order. A baseline
-//              that comes second in its round is compared with the first. With role "case" also {"facts", "needs": the
-//              roles of the runs that it is compared with; it counts only if these have run too}
+//              "contention", "index" and "case" of its case (of a run that several share: the first of them), "repeat",
+//              counted from 0, "round", "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank,
+//              "hosts": of a launcher, with the course of each host's clock (clocks/clock_course.hpp); empty without
+//              one}. Runs are compared with those of the same round: one repeat of cases that share a baseline, in
+//              shuffled order. A baseline that comes second in its round is compared with the first. With role "case"
+//              also {"facts", "needs": the roles of the runs that it is compared with; it counts only if these have run
+//              too}
 //   machine    the machine before a round: {"round", "machine": {"fma", "copy": rates, and others} or null}
 //   sampling   with measure.precision, for one case: {"index", "case", "length": its runs have so many times the
 //              configured steps, "ended": "" (they have from now on, and earlier repeats no longer count), or the
 //              reason for which the case gets no more repeats: "precise", "budget", or "limit" (of the number of
 //              repeats)}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
-//              and {"dump"} with a line for each rank if the run made no progress
+//              and {"dump"} if the run made no progress: what each rank does or waits for, in several lines
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
 #pragma once
 
@@ -59,6 +60,7 @@ nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine
 // [any] Returns {key: value} of the case's swept keys: the member "case" of a record.
 nlohmann::json swept_values(const case_config& c);
 
+// [any] Returns a record "sampling" of the experiment `e`.
 nlohmann::json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended);
 
 // How long the cases of a group, which share their runs, have run in this process, in seconds.
@@ -87,9 +89,10 @@ public:
 
   virtual const nlohmann::json& context() const = 0; // null before a campaign's record
   virtual std::uint64_t last_run() const = 0;        // the highest number of a run; 0: no run
-  // Returns true if there are records of the case's run and of all runs that it is compared with.
+  // Returns true if there are records of the case's run and of all runs that it is compared with (both baselines, the
+  // contention control), in one round.
   virtual bool has(std::size_t index, std::uint64_t repeat) const = 0;
-  // Returns true if the case needs no more repeats.
+  // Returns true if the case has all its repeats, or a record "sampling" ended them; a failure does not count.
   virtual bool complete(std::size_t index) const = 0;
   // Decides what comes next for cases that share their runs, by indices; at least one.
   virtual next_round next(const std::vector<std::size_t>& group, const group_time& time) const = 0;

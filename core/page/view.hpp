@@ -71,7 +71,8 @@ private:
 const nlohmann::json& repeats_in(const nlohmann::json& entry);
 // Returns the number at a path of an entry, "efficiency.low"; std::nullopt if there is none.
 std::optional<double> number_at(const nlohmann::json& entry, const std::string& path);
-// Returns the value at a path of an entry, without field()'s special cases; null if there is none.
+// Returns the value at a path of an entry; null if there is none. Other than field() (report/fields.hpp), it does not
+// look among swept keys and the experiment's keys, and returns a figure as its object, not its median.
 nlohmann::json value_at(const nlohmann::json& entry, const std::string& path);
 // Returns low and high of a figure; std::nullopt if it has fewer than two repeats.
 std::optional<std::pair<double, double>> interval_at(const nlohmann::json& entry, const std::string& figure);

@@ -15,7 +15,7 @@ namespace regatta {
 
 // Returns the experiment as one object: the sections of its first case, with a plugin's parameters under "parameters"
 // beside its name; "sweep", an array of {key, values} in the order of the sweep; and "report", an array with the
-// tables of [report]. Requires at least one case.
+// tables of [report]. Claims are no part of it. Requires at least one case.
 nlohmann::json resolved_experiment(const experiment& e);
 
 // Returns "regatta" (version), "git" (state) and "build" (type) of this program; null if the build does not know them.
@@ -31,10 +31,11 @@ nlohmann::json make_context(const std::string& command, const experiment& e, nlo
 nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nlohmann::json plugins,
                             const std::vector<std::string>& warnings);
 
-// Returns why a campaign that began under the context `before` cannot be resumed under `now`; empty: it can.
-// Experiment (but for [report]), program, plugin binaries, data and hosts (name, CPU model, cores) must be the same,
-// and `before` must have all members of `now`; the text names the first that differs. `before` may be any JSON object;
-// `now` is from make_context(), with "data".
+// Returns why a campaign that began under the context `before` cannot be resumed under `now`; empty: it can. Experiment
+// (but for [report]; it has no claims), program, plugin binaries, data and hosts (name, CPU model, cores) must be the
+// same, and `before` must have all members of `now`; the text names the first of these that differs. `before` may be
+// any JSON object; `now` is from make_context(), with "data". Throws nlohmann::json::exception if an element of a list
+// in `before` has the wrong type.
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
 // Returns the arguments as one line that a shell splits into the same arguments.

@@ -4,11 +4,12 @@
 //
 // Messages to the own rank are copied. Operations that the transport refuses with RG_AGAIN are queued, and submitted
 // again in poll(). Scratch memory is used for a receive that adds where the transport cannot add, for a wire type where
-// it cannot convert, and for device buffers that it cannot access. A send from such a buffer is queued until its bytes
-// are in scratch. A receive into such a buffer has ended once the copy from scratch is enqueued on the device, ahead of
-// all later work there. Receives into overlapping bytes take effect in the order in which they were posted: one that
-// overlaps an earlier one is held back until that has ended, unless the transport orders both
-// (RG_CAP_ORDERED_RECEIVES). All memory that the transport sees is in a region.
+// it cannot convert, and for device buffers that it cannot access. A send through scratch is queued until its bytes are
+// there. A receive into such a device buffer has ended once the copy from scratch is enqueued on the device, ahead of
+// all later work there. Receives into overlapping bytes take effect in the order in which they were posted: until the
+// earlier one has ended, the later one is not submitted, or, if it goes through scratch, not copied to the buffer. A
+// transport with RG_CAP_ORDERED_RECEIVES gets both at once if neither goes through scratch. All memory that the
+// transport sees is in a region.
 //
 // Everything is [loop]. Nothing is allocated once the largest number and size of simultaneous operations has been
 // reached.
@@ -39,7 +40,7 @@ public:
             std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
             std::uint32_t size, std::uint32_t lanes, trace_recorder* trace = nullptr);
   ~transfers();
-  // With a `trace`: the next send or receive carries this bucket, or no_bucket.
+  // With a `trace`: the next operation, and only that one, carries this bucket; no_bucket: none.
   void next_carries(std::uint32_t bucket) noexcept { bucket_ = bucket; }
 
   // Begins a send or a receive; a later poll() reports its completion, with `cookie`. Until then the buffer of a send
@@ -51,7 +52,7 @@ public:
   // With `own` the operation is the engine's: its completion changes `own`, and no poll() reports it.
   struct tally {
     std::size_t pending = 0;    // operations
-    std::uint64_t received = 0; // bytes of those that have ended
+    std::uint64_t received = 0; // bytes of the receives that have ended
   };
   void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
             std::uint32_t wire = 0, tally* own = nullptr);
@@ -72,8 +73,8 @@ public:
   // lost.
   void require_success() const;
 
-  // Returns the bytes of the sends and collectives that the transport accepted since the start, in the type of memory.
-  // Receives and messages to the own rank do not count.
+  // Returns the bytes of the sends and collectives that the transport accepted since the start, in the type of memory;
+  // of a collective those of the larger buffer. Receives and messages to the own rank do not count.
   std::uint64_t given_bytes() const noexcept { return given_bytes_; }
 
   // Lists the operations that have not ended, receives first, for messages to people.
@@ -86,7 +87,7 @@ public:
   };
   std::vector<open_operation> open() const;
 
-  // Returns the number of operations that have not ended.
+  // Returns the number of operations that have not ended, those with `own` included.
   std::size_t outstanding() const noexcept { return outstanding_; }
 
 private:
@@ -186,7 +187,7 @@ private:
   std::size_t local_ = 0;            // pending receives that are copied to their target here
   std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
   std::vector<rg_completion> ended_; // ended since the last poll, without the transport
-  // By the index in their cookies, in blocks, which never move.
+  // By the lower 32 bits of their cookies, in blocks, which never move.
   static constexpr std::size_t block = 8;
   std::vector<std::unique_ptr<std::array<operation, block>>> operations_;
   std::size_t operation_count_ = 0;

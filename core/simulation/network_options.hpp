@@ -48,8 +48,9 @@ struct network_options {
   // as well: bytes pass both links at once, and a busy receiver delays the last one.
   std::vector<network_link> links;
   network_link inside{10.0, std::numeric_limits<double>::infinity(), 500};
-  // The work of a rank's processor for each message, beside the model's computing: messages take turns. A send takes
-  // o + bytes * O before its last byte can leave, a receive the same after its last byte has come.
+  // The work of a rank for each message, beside the model's computing. Sends take turns, and so do receives beside
+  // them. A send takes o + bytes * O before its last byte can leave. A receive takes as long from its first byte on,
+  // and at least o after its last byte.
   std::uint64_t overhead_ns = 0;   // o
   double overhead_ns_per_byte = 0; // O
   double add_ns_per_byte = 0;      // on top of O, of a receive that adds: a server's sum

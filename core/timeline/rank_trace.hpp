@@ -23,7 +23,7 @@ struct rank_trace {
   const std::string& text(std::uint32_t index) const { return strings.at(index); }
 };
 
-// Returns what trace_recorder::take() has put into `j`. Throws failure (run) if `j` is nothing else.
+// Returns the events that trace_recorder::take() has put into `j`. Throws failure (run) if `j` is not from there.
 rank_trace rank_trace_from(const nlohmann::json& j);
 
 } // namespace regatta

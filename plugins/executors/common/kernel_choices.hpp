@@ -17,8 +17,9 @@
 
 namespace executors {
 
-// An executor whose candidates have names calls choose(). One that times in another way, such as on a device, calls
-// known(), times the candidates if that is null and timed() holds, and calls remember().
+// An executor calls choose(); or, to time in another way, known(), and if that is null and timed() holds, times the
+// candidates and calls remember(). Where `given` has no line for a name, choose() throws; known() does not, but looks
+// among the choices of remember().
 class kernel_choices {
 public:
   // `executor` names the cache file. `mode` is RG_KERNELS_FIXED or RG_KERNELS_TIMED. `given` is the text of another
@@ -43,13 +44,12 @@ public:
   std::size_t choose(const std::string& name, const std::string& shape, const std::vector<std::string>& algorithms,
                      const std::function<double(std::size_t)>& seconds);
 
-  // Returns whether the mode is RG_KERNELS_TIMED: candidates are timed where no choice is known.
-  // With `given`, choose() throws instead of timing.
+  // Returns whether the mode is RG_KERNELS_TIMED, also with `given`.
   bool timed() const { return timed_; }
-  // Whether `given` names an algorithm for `name`; no other may run then.
+  // Returns whether `given` names an algorithm for `name`; no other may run then.
   bool given(const std::string& name) const { return given_.contains(name); }
-  // Returns the algorithm that `given` names for `name`, else that of the cache for `shape` if timed, else null. The
-  // pointer is valid until the next remember() or choose().
+  // Returns the algorithm that `given` names for `name`; else, if timed, that of remember() or of the cache file for
+  // `shape`; else null. The pointer is valid until the next remember() or choose().
   const std::string* known(const std::string& name, const std::string& shape) const;
   // Keeps a timed choice for known(), and, if this instance uses the cache file, for the file. `why` is for readers of
   // the file. The texts must contain no tab and no newline.

@@ -60,20 +60,21 @@ public:
     if (!comm_.deferred()) co_await send_weights(b, lane);
     for (rg::operation& o : pushes_[b]) co_await o;
   }
-  // With deferred updates, call it after commit(), for all buckets in ascending order: sends this worker's shard of the
-  // weights of bucket b to all workers and receives theirs.
+  // With deferred updates, call it after commit(), for all buckets in ascending order, and await each before the next
+  // call: sends this worker's shard of the weights of bucket b to all workers and receives theirs.
   rg::task<> exchange_weights(std::size_t b, std::uint32_t lane) {
     if (!is_native()) post_weights(b, lane);
     return send_weights(b, lane);
   }
-  rg::frame_pool& frames() { return comm_.frames(); }
+  rg::frame_pool& frames() { return comm_.frames(); } // memory of this object's tasks
 
 private:
   using operations = std::vector<rg::operation>;
 
   // Weights are in host memory: neither on a device nor ghosts.
   static bool on_host(const rg::comm& c) { return c.pointer<float>(c.weights(c.whole())); }
-  // A worker has the norm of its shards only, but updates all rows of sparse tables.
+  // A worker has the norm of its shards only, but updates all rows of sparse tables: the sum of the workers' norms
+  // would count rows once for each worker.
   static bool works(const rg::comm& c) { return !(c.deferred() && c.tables()); }
 
   rg::span_of_arena shard(std::size_t b, std::size_t worker) const {
@@ -83,7 +84,7 @@ private:
     for (std::uint32_t w = 0; w < comm_.workers(); ++w)
       if (w != comm_.rank()) f(w);
   }
-  // Posts receives into the weights, which this step does not read any more.
+  // Posts receives into the weights, which the model does not read again in this step: their gradients are ready.
   void post_weights(std::size_t b, std::uint32_t lane) {
     for_others([&](std::uint32_t w) { weights_[b][w] = comm_.recv(w, comm_.weights(shard(b, w)), lane); });
   }

@@ -56,7 +56,8 @@
  *      [compute]  the rank's compute thread; calls in [loop] may run at the same time
  *      [loop]     the rank's event loop: one call at a time, but not always on the same thread
  *      [any]      any thread, at any time
- *  - Instances share no mutable static variables. One process may hold a thousand instances, each with its own host.
+ *  - Instances share no mutable static variables. One process may hold a thousand instances, each with its own host;
+ *    contexts hold for each instance, so two instances may be called on two threads at once.
  *  - Units. Times are in nanoseconds, sizes in bytes, counts in elements, unless a name says otherwise.
  */
 #ifndef REGATTA_ABI_H

@@ -146,8 +146,7 @@ inline std::size_t bits_of(std::uint32_t type) noexcept {
 inline std::size_t size_of(std::uint32_t type) noexcept {
   return bits_of(type) / 8;
 }
-// Returns the bytes of `count` elements, rounded up to whole bytes. Requires a known type, and that they are less than
-// 2^61.
+// Returns the bytes of `count` elements, rounded up to whole bytes. Requires a known type and a result below 2^61.
 inline std::uint64_t bytes_of(std::uint32_t type, std::uint64_t count) noexcept {
   return (count * bits_of(type) + 7) / 8;
 }

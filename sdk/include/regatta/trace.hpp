@@ -20,7 +20,7 @@ public:
   // Returns whether spans are recorded now. Only then read the clock for one.
   bool on() const noexcept { return trace_.on && __atomic_load_n(trace_.on, __ATOMIC_RELAXED); }
 
-  // [main] Returns a copy of `text` for spans; without the extension an empty text.
+  // [main] Returns a copy of `text` for spans, which lives as long as the trace; without the extension an empty text.
   const char* text(const std::string& text) const {
     return trace_.text ? trace_.text(trace_.context, text.c_str()) : "";
   }

@@ -21,7 +21,7 @@ struct dropout_args {
   float scale;             // 1 / (1 - p)
 };
 // y = x * scale for kept elements, 0 for the others; the backward pass computes dx from dy in the same way. p: layout
-// of both. Requires d.seed.
+// of a sample in both, of which there are `samples`. Requires d.seed.
 void dropout(cudaStream_t s, dtype t, const dropout_args& d, const image_layout& p, const void* x, void* y,
              std::size_t samples, bool add);
 

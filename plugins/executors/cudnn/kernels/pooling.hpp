@@ -13,8 +13,8 @@
 
 namespace cudnn::kernels {
 
-// Pooling. p: layout of the input; q: layout of the output, with the same channels and channels_last; w.step is
-// ignored. positions: `samples` images in layout q, which hold for each output the position y * width + x of its
+// Pooling. p: layout of the input; q: layout of the output, with the same channels and channels_last; w.step is set
+// by p. positions: `samples` images in layout q, which hold for each output the position y * width + x of its
 // maximum in the input's channel; max_pool() writes it, the gradient reads it. An average is over the elements of the
 // window inside the image. The gradients are sums in a fixed order.
 void max_pool(cudaStream_t s, dtype t, window w, const image_layout& p, const image_layout& q, const void* x, void* y,

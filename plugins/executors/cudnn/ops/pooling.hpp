@@ -6,7 +6,7 @@
 
 namespace cudnn {
 
-// Max pooling, or with `average` average pooling, of each channel; w.step is ignored.
+// Max pooling, or with `average` average pooling, of each channel. w.step need not be set: the kernels set it.
 class pooling : public op {
 public:
   pooling(std::string name, value* in, value* out, const window& w, bool average)

@@ -27,7 +27,7 @@ public:
   engine_device(const engine_device&) = delete;
   engine_device& operator=(const engine_device&) = delete;
 
-  void* allocate(std::uint64_t bytes);
+  void* allocate(std::uint64_t bytes); // zeroed
   void release(void* address) noexcept;
   void* allocate_host(std::uint64_t bytes);
   void release_host(void* address) noexcept;
@@ -36,11 +36,11 @@ public:
   void wait_for(std::uint32_t stream, rg_fence fence);
   rg_fence record(std::uint32_t stream);
   bool passed(rg_fence fence);
-  void wait(rg_fence fence);
+  void wait(rg_fence fence); // blocks the calling thread
   void notify(std::uint32_t stream, void (*f)(void*), void* context);
   rg_sensors sensors();
   rg_fence mark(std::uint32_t stream);
-  double elapsed(rg_fence from, rg_fence to) { return cudnn::elapsed(from, to); }
+  double elapsed(rg_fence from, rg_fence to) { return cudnn::elapsed(from, to); } // ns
   void gemm(std::uint32_t stream, const rg_gemm& what, const void* a, const void* b, void* c);
   void* handle(std::uint32_t stream) { return at(stream).stream; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel tables of every instruction set. For the files that fill them only; others call kernels_for(). A table's
-// functions run only on a CPU with its instruction set.
+// The kernel tables of every instruction set. Only for the files that define them and for kernels_for(), which others
+// call. A table's functions run only on a CPU with its instruction set.
 #pragma once
 
 #include "kernels/kernels.hpp"

@@ -24,7 +24,7 @@ private:
   std::size_t rows_ = 0;
 };
 
-// y = a + b, all three of one layout and one type, fp32 or bf16.
+// y = a + b, all three of one layout and one type, fp32 or bf16. y may take the memory of a if b is another value.
 class addition final : public op {
 public:
   addition(std::string name, value* a, value* b, value* out, const device& dev)
