@@ -67,6 +67,7 @@ record_file::~record_file() {
 std::vector<std::string> record_file::read(const std::function<void(json&&)>& take) {
   std::vector<std::string> ignored;
   std::ifstream in(path_, std::ios::binary);
+  if (!in) cannot("read", path_); // otherwise all records would be cut off below
   std::uint64_t whole = 0, number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;

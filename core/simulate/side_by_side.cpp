@@ -65,12 +65,12 @@ void run_side_by_side(std::size_t count, const std::function<json(std::size_t, c
     }
     while (may_begin()) {
       const std::size_t item = next++;
+      if (how.begun) how.begun(item);
       try {
         running.push_back({item, clock_type::now() + options.limit,
                            std::make_unique<child>(0, 1, [&, item](std::size_t, const stage_function& stage) {
                              return work(item, stage);
                            })});
-        if (how.begun) how.begun(item);
       } catch (const failure& e) {
         how.take(item, failed_result(e.code(), e.what()));
       }

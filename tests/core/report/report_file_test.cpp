@@ -121,6 +121,17 @@ TEST_CASE("records come back as they went, and more are added behind them") {
   CHECK(read_back(file).records.size() == 4);
 }
 
+TEST_CASE("a file that cannot be opened for reading keeps its records") {
+  temporary_folder folder;
+  const fs::path file = folder.path / "records.jsonl", kept = folder.path / "kept.jsonl";
+  write_three(file);
+  record_file f(file);
+  fs::rename(file, kept);
+  fs::create_symlink(file, file); // a loop, which cannot be opened
+  CHECK_THROWS_AS(f.read([](json&&) {}), failure);
+  CHECK(read_back(kept).records == three);
+}
+
 TEST_CASE("wherever a crash cuts the file, what was whole stays, and what follows is whole again") {
   temporary_folder folder;
   const fs::path file = folder.path / "records.jsonl";
