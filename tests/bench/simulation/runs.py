@@ -12,7 +12,7 @@ from cells import RATES, SIZES, Cell, experiment
 # and after a pause, its delayed acknowledgements.
 QUEUE = "2s"
 TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
-MTU = "9000"  # the kernel cuts what it sends over a limited link into packets, each of which takes time of a core
+MTU = "9000"  # the kernel cuts what it sends over a limited link into frames, each of which takes time of a core
 
 ROUTE = "proto kernel scope link quickack 1 initcwnd 200 initrwnd 200".split()
 
@@ -61,6 +61,13 @@ class Hosts:
                 cluster.tool("rate", f"n{host}", rate, "--queue", QUEUE)
         self.limited = rate
 
+    def cut_into_frames(self, cut):
+        """Whether hosts send single frames, as over limited links, or up to 64 KiB at once."""
+        self.made()
+        tools = support.of_hosts.Cluster(self.cluster.name)
+        for host in range(self.most):
+            tools.on_host(f"n{host}", "ip", "link", "set", "eth0", "gso_max_segs", "1" if cut else "65535")
+
     def launch(self, hosts, on_host, *arguments):
         """Runs a verb in a process for each rank. Returns what process 0 printed."""
         places = [f"n{host}" for host in range(hosts) for _ in range(on_host)]
@@ -80,11 +87,13 @@ def comm(hosts, ranks, *arguments):
 
 
 def carried(hosts, ranks):
-    """Returns the bytes per second that all links together carry without limits, in a ring of this many hosts."""
+    """Returns the bytes per second that all links together carry in single frames, in a ring of this many hosts."""
     hosts.limit(None)
+    hosts.cut_into_frames(True)
     size = 4 << 20
     row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max", f"{size}B",
                 "--seconds", 1).values()
+    hosts.cut_into_frames(False)
     return ranks * float(row["bus_bandwidth"])
 
 

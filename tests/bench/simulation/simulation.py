@@ -106,7 +106,7 @@ def main():
             run_cell(cell, known, options.simulate)
     print_tables(chosen if options.words else cells([]), known, carried.all)
     for n, bytes_per_second in sorted(carried.all.items(), key=lambda pair: int(pair[0])):
-        print(f"{n} hosts carry {8e-9 * bytes_per_second:.1f} Gbit/s together without limits")
+        print(f"{n} hosts carry {8e-9 * bytes_per_second:.1f} Gbit/s together in frames of {runs.MTU} bytes")
     runs.say(f"{time.monotonic() - begin:.0f} s")
 
 
