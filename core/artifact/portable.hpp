@@ -15,8 +15,8 @@ namespace regatta {
 std::string portable_toml(const std::string& whole);
 
 // [any] Returns what the TOML of a stranger's artifact must not have, a sentence each: experiment.plugin_path, a
-// plugin's file in place of an id, a path of data outside the artifact's folder, data.producer (a command of the
-// shell) unless `set`, the values of --set, gives another one. If `toml` is no TOML, returns one sentence that says so.
+// plugin's file in place of an id, a path of data outside the artifact's folder, data.producer (a command of the shell)
+// unless `set`, the values of --set, gives another one. If `toml` is no TOML, returns one sentence that says so.
 std::vector<std::string> unsafe_in(const std::string& toml, const std::vector<std::string>& set);
 
 } // namespace regatta

@@ -43,9 +43,8 @@ public:
   // (regatta.launcher/1); does nothing if it has done so before. Throws failure (run) if a process cannot.
   virtual void join(const std::string& file, const std::string& transport) = 0;
   // Returns for each host the addresses of `interface` (cluster.interface) there, valid as long as this object; "auto":
-  // the one by which other hosts reach it.
-  // Throws failure (usage), which names the host, if it has no such interface, or if a host cannot connect to an
-  // address of another one.
+  // the one by which other hosts reach it. Throws failure (usage), which names the host, if it has no such interface,
+  // or if a host cannot connect to an address of another one.
   virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
   // Throws failure (usage), which names files and hosts, if a host lacks one of `paths`, or if a file of `read`, a
   // subset of `paths`, differs from that of the first host. Does not ask again for paths that were found.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates how long a campaign takes, before anything runs. What a step takes is simulated if there is a machine file;
-// else it is computed from formulas and a short measurement of this machine's speed. docs/experiments.md has the
+// Estimates how long a campaign takes, before anything runs. The time of a step is simulated if there is a machine
+// file; else it is computed from formulas and a short measurement of this machine's speed. docs/experiments.md has the
 // formulas, docs/results/dry-run.md estimates beside measured times.
 #pragma once
 

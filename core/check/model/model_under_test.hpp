@@ -78,8 +78,8 @@ struct samples {
 };
 
 // Called when the model calls rg_hooks.need, ready, done or backward in a step, on the same thread. Each may be empty.
-// `need` returns the status for the model; if it is empty, the status is RG_OK. If `done` is empty, rg_hooks.done
-// is null.
+// `need` returns the status for the model; if it is empty, the status is RG_OK. If `done` is empty, rg_hooks.done is
+// null.
 struct step_hooks {
   std::function<rg_status(std::uint32_t tensor)> need;
   std::function<void(std::uint32_t tensor)> ready;

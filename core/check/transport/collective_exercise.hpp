@@ -104,8 +104,8 @@ private:
   void verify_copy(const std::byte* got, std::uint64_t at, std::uint32_t from, rg::chunk part) const;
 };
 
-// Returns exercises of several sizes, also such that do not divide evenly among the members or leave chunks empty; in
-// place where that is possible and not, with counts and without.
+// Returns exercises of several sizes, among them some that do not divide evenly among the members or leave chunks
+// empty; in place where that is possible and not, with counts and without.
 std::vector<exercise> of_all_sizes(const offer& o, std::uint32_t members);
 
 // Begins all collectives in the group with the number `group` (rg_collectives.split), then waits for all. Every member
