@@ -55,7 +55,7 @@ time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, c
 // The estimate of one case, or the reason why it cannot run.
 struct case_estimate {
   std::size_t ranks = 0;    // processes of one run
-  time_estimate time;       // all repeats, without shared_estimate's runs
+  time_estimate time;       // all repeats (fewest_repeats()), without shared runs
   std::uint64_t memory = 0; // bytes of all ranks together
   bool flops_known = false; // false: `time` lacks the model's computing, because its FLOPs are unknown
   std::string refused;      // why it cannot run, one or more lines; empty: it can
