@@ -26,8 +26,8 @@ public:
   // for every step, in order. Throws failure (run) if the case ends.
   static void attend(session& s, std::uint64_t step);
 
-  // [main] Workers only. `s` is open and outlives this object. Throws failure (plugin) if the model's functions, counts
-  // and inputs do not fit together.
+  // [main] Workers only. `s` is open and outlives this object. Throws failure (plugin) if the model counts but has no
+  // count(); as batch_memory does if there is not enough memory.
   explicit batches(session& s);
 
   // Sets the number of steps: `end` and later steps are not read ahead. Call it after the warm-up, when it is known.

@@ -25,11 +25,12 @@ time_parts mean_parts(const std::vector<time_parts>& all);
 nlohmann::json places_entry(const run_figures& run);
 
 // Returns {"hosts": [{"host", "ahead_seconds", "uncertainty_seconds"}], "uncertainty_seconds", "reason"} of the run whose
-// clocks are known worst; null if the workers of all runs are on one host.
+// clocks are known worst; null if the workers of all runs have one clock (common_clock.hpp).
 nlohmann::json clocks_entry(const std::vector<const run_figures*>& runs);
 
-// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs},
-// "held_back_by": index in "ranks", or null}; null with one worker, or if the runs had different workers.
+// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs,
+// null if a run lacks it}, "held_back_by": index in "ranks", or null}; null with one worker, or if the runs had
+// different workers.
 nlohmann::json stragglers_entry(const std::vector<const run_figures*>& runs);
 
 } // namespace regatta
