@@ -12,7 +12,8 @@
 //   batches/s = counted steps, averaged over workers / length of the region
 //
 // Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over all workers, as time of r's
-// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before:
+// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step
+// before:
 //   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
 //                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer was late
 //   exposed_communication = blocked - wait: bytes or a server's update were outstanding

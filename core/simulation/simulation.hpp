@@ -50,8 +50,8 @@ struct compute_times {
   // backward[t] is the time until the gradients of tensor t are ready, since those of tensor t - 1 or the begin of the
   // backward pass.
   std::vector<std::uint64_t> backward;
-  // After the last tensor's gradients, until those of the rows of sparse tables are ready; all computing of a model that
-  // has no tensors but these.
+  // After the last tensor's gradients, until those of the rows of sparse tables are ready; all computing of a model
+  // that has no tensors but these.
   std::uint64_t after = 0;
 };
 // Writes the times of a worker's step to `out`, whose vectors have an element for each tensor. Called once for each
