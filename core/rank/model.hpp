@@ -41,7 +41,7 @@ std::int32_t device_of(const registry& plugins, const train_config& train, std::
 // Opens memory and arithmetic of device `index` by the first of executors_for(). Returns null on the CPU, and if the
 // executor does not offer them: its models then keep their weights in host memory. `wake` is called from any thread
 // when work that device::notify() waits for has completed. `plugins` must outlive the device. Throws failure as
-// executors_for() does, or by the status of the executor's function.
+// executors_for() and the constructor of device do: (skipped) if there is no such device.
 std::unique_ptr<device> open_device(const registry& plugins, const train_config& train, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
