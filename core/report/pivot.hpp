@@ -24,7 +24,7 @@ struct pivot_table {
 // rows, columns and cells do not show. A swept key that has one value for each row, for each column or for each place
 // of the list counts as shown. A table whose `where` no case matches has a title and a note only; a result without
 // cases has no tables, unless a [report] has `where`. Requires a valid document of schema regatta.result/1: others
-// throw nlohmann::json::exception.
+// throw nlohmann::json::exception. Throws cell_error as report_requests() does.
 std::vector<pivot_table> pivot_tables(const nlohmann::json& result);
 
 } // namespace regatta
