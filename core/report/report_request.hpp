@@ -13,8 +13,8 @@ namespace regatta {
 // Figures that others have published: a row of a table.
 struct published_row {
   std::string name, source;
-  nlohmann::json
-      values; // by the text of a column: a number; a text; an array, one for each figure or for each value of `list`
+  // By the text of a column: a number; a text; or an array, with one for each figure or for each value of `list`.
+  nlohmann::json values;
   bool ratio = false; // its ratios are computed from its own figures
 };
 
