@@ -24,7 +24,8 @@ struct region_key {
 // [main] Lets peers put into and get from `bytes` bytes at `offset` of this rank's heap. Throws RG_E_OPERATION if
 // most_exposed regions are exposed already.
 region_key expose(instance_state& home, std::uint64_t offset, std::uint64_t bytes);
-// [main] [loop] Ends what expose() began: later puts and gets with the key fail. Those that peers have begun go on.
+// [main] [loop] Ends what expose() began: later puts and gets with the key fail. Requires that peers have none under
+// way.
 void withdraw(instance_state& home, const region_key& key) noexcept;
 
 // Puts and gets between this rank and one peer, in the order in which they were begun.
