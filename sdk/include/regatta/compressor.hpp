@@ -35,7 +35,7 @@
 //   all_gather  every worker sends its messages to all others and adds up what it gets, in the order of workers
 //   ring        reduce-scatter and all-gather of messages that are added in compressed form: needs add()
 //   sync_ps     workers push messages to servers, which add them up, update, and answer with weights in fp32; refused
-//               with optimizer.clip_norm
+//               with optimizer.clip_norm, and with train.precision = "fp16"
 // A ring that decompresses, adds and compresses again at each hop is another algorithm, with an error at each hop.
 //
 // A bucket consists of whole tensors that lie next to each other, and ends with the first one with which it has

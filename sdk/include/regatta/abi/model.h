@@ -58,10 +58,10 @@ typedef struct rg_input {
   uint32_t struct_size;
   uint32_t kind;
   const char* name; /* "image", "label" */
-  uint32_t type;    /* RG_F32, RG_I32, RG_I64, RG_U8 */
+  uint32_t type;    /* RG_I32, RG_I64 or RG_U8; of RG_INPUT_VALUES also RG_F32 */
   uint32_t ndim;
   const int64_t* shape; /* [ndim], of one sample; ndim 0: a scalar */
-  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
+  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary; from 1 to what `type` holds */
 } rg_input;
 
 /* TRAIN: the instance computes. INIT: only describe() and init() are needed, e.g. on servers and for `regatta

@@ -131,7 +131,8 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
+/* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be dropped. */
+enum { RG_HOST_DEFERRED = 1 };
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
  * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.

@@ -84,8 +84,7 @@ struct rg_device_hooks {
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
  *    different streams, and of the streams of the model and of the transport, is ordered by fences only: wait_for() and
- *    record(). No function waits for the device except wait(), allocate*(), release*(), close(), and work() while it
- *    enlarges its own scratch memory.
+ *    record(). No function waits for the device except wait(), allocate*(), release*() and close().
  *  - Addresses are in memory from allocate() or allocate_host(); where a function accepts both, the device reads and
  *    writes either. Buffers may begin and end at any element. The contents of memory are read and written when the
  *    stream executes the work, not during the call.
