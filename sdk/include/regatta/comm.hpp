@@ -195,7 +195,7 @@ public:
   rg_tensor tensor_of(const rg_slice& slice) const { return copy_versioned(at_stride(arena_->tensors, slice.tensor)); }
   // Returns the seed of the run, the same on all ranks, for random numbers (random.hpp).
   std::uint64_t seed() const { return host_->seed; }
-  // Returns whether updates wait for commit(), which needs the sum of norm() over all ranks that own weights.
+  // Returns whether updates wait for commit(), which needs the norm of the whole gradient.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
   // Set-up: these functions, up to split(), may be called in the strategy's constructor only, except elements().
@@ -493,7 +493,8 @@ public:
     return submit(op);
   }
   // Does this rank's deferred updates of this step in one role, or drops them if a gradient is not finite. `total`: the
-  // sum of norm() over all ranks that own weights. Every owner calls it once a step if deferred().
+  // sum of norm() over owners that together hold each element and row once; an owner of all of them passes its own
+  // norm(). Every owner calls it once a step if deferred().
   operation commit(rg_buffer total, std::uint64_t step, role as) {
     auto op = make<rg_op_commit>(RG_OP_COMMIT, as);
     op.step = step;

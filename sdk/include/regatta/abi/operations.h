@@ -285,7 +285,9 @@ typedef struct rg_op_commit {
   rg_op op;
   uint32_t role;
   uint64_t step;
-  rg_buffer total; /* 2 x RG_F64, where the arena is: the sum of the results of RG_OP_NORM over all owners */
+  /* 2 x RG_F64, where the arena is: the sum of the results of RG_OP_NORM over owners that together hold each element
+   * and row once. An owner of all of them passes its own result. */
+  rg_buffer total;
 } rg_op_commit;
 
 /* ------------------------------------------------------------------------------------------ rows of sparse tables */
