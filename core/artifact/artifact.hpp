@@ -2,7 +2,8 @@
 //
 // Artifacts: a result with everything that another machine needs to measure it again, as one .tar.gz.
 //
-//   artifact.json       schema regatta.artifact/1: run card, plugins, and the SHA-256 of every other file
+//   artifact.json       schema regatta.artifact/1: the run card (command, date, version, git state, build, hosts and
+//                       data sets of the run), plugins, claims, and the SHA-256 of every other file
 //   experiment.toml     the whole experiment with the options of its command line, without paths of the machine
 //   as-written.toml     the file as its author wrote it; resolved*.toml: one for each case
 //   result.json         the result with its claims
@@ -28,8 +29,8 @@ struct packed_artifact {
 
 // [main] Packs the result in `folder`. `sources` are folders and files with the sources of its plugins; empty: those of
 // sources_of() (sources.hpp) for each plugin that does not come with Regatta. Throws failure (usage) if `folder` holds
-// no result of this version, if a given source does not exist or is too large (source_files()), or if two given sources
-// have one name (source_name()).
+// no result of this version (one of `run --again` lacks the TOML files) or a simulated one, if source_files() of a
+// given source throws, or if two given sources have one name (source_name()).
 packed_artifact pack(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& sources);
 
 // A plugin of an artifact, as artifact.json lists it.
@@ -42,16 +43,16 @@ struct artifact_plugin {
 
 struct artifact {
   nlohmann::json run_card, result;
-  std::string experiment; // TOML
+  std::string experiment; // experiment.toml
   std::vector<artifact_plugin> plugins;
   std::vector<std::string> sources; // "sources/NAME": the folders in it that have a CMakeLists.txt
   std::vector<archived_file> files; // all of them
 };
 
-// [any] Reads an artifact from a stranger. Throws failure (usage), whose text says what is wrong: no archive
-// (read_archive()), a file that is missing, not listed, or has another SHA-256, or a member of artifact.json or a
-// result that has another form. The sums show damage, but protect from nobody: who changes a file can change its sum as
-// well.
+// [any] Reads a .tar.gz, which may come from a stranger. Throws failure (usage), whose text says what is wrong: no
+// archive (read_archive()), a file that is missing, not listed, or has another SHA-256, a member of artifact.json or of
+// the result that has another form, or control characters in the claims or cases of the result. The SHA-256 sums reveal
+// damage, not manipulation: a forger can change them, too.
 artifact read_artifact(std::string_view bytes);
 
 } // namespace regatta

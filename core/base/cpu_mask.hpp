@@ -13,11 +13,11 @@
 
 namespace regatta {
 
-// Returns the CPUs in this thread's affinity mask, ascending; empty if the mask cannot be read.
+// Returns the CPUs in the calling thread's affinity mask, ascending; empty if the mask cannot be read.
 std::vector<int> available_cpus();
 
-// Returns the NUMA node of all these CPUs; std::nullopt if they are on several nodes, or if it is unknown. `nodes` is
-// /sys/devices/system/node except in tests.
+// Returns the NUMA node of all these CPUs; std::nullopt if they are on several nodes, if the node of one is unknown, or
+// without CPUs. `nodes` is /sys/devices/system/node except in tests.
 std::optional<int> numa_node_of(const std::vector<int>& cpus,
                                 const std::filesystem::path& nodes = "/sys/devices/system/node");
 

@@ -31,9 +31,10 @@ struct pipe_ends {
   unique_fd read, write;
 };
 
-// [any] Both return descriptors above 2, so that they do not collide with a child's standard descriptors, and
-// close-on-exec: above_standard() the same file as `fd`, make_pipe() a new pipe. A descriptor that the system refuses
-// is -1 in the result, and errno has the reason.
+// [any] Both return descriptors above 2, so that they do not collide with a child's standard descriptors.
+// above_standard() returns `fd` unchanged if it is above 2 or -1, else closes it and returns a close-on-exec duplicate;
+// make_pipe() returns a new pipe, close-on-exec. A descriptor that the system refuses is -1 in the result, and errno
+// has the reason.
 unique_fd above_standard(unique_fd fd) noexcept;
 pipe_ends make_pipe() noexcept;
 

@@ -16,13 +16,15 @@ class host_link; // launch/host_link.hpp
 
 // Which host of a launch runs which rank.
 struct placement {
-  std::vector<std::uint32_t> host, slot; // by rank: index of its host, and the launched process there
+  // By rank: the index of its host in host_group::hosts(), and the launcher's number of the process that is or starts
+  // it.
+  std::vector<std::uint32_t> host, slot;
 };
 
 struct placed_layout {
   cluster_layout layout;
   placement places;    // empty without a launcher
-  std::string lacking; // why the launcher's processes do not suffice for the ranks; empty: they do
+  std::string lacking; // why the launcher's processes do not suffice for the ranks (`places` is empty); empty: they do
 };
 
 // The hosts on which a launcher has started processes (join/launched_hosts.hpp). Functions that ask the hosts throw
@@ -34,18 +36,18 @@ public:
   virtual const std::vector<host_link*>& hosts() const noexcept = 0; // valid as long as this object
 
   // Places the ranks of `layout`, by cluster.place and cluster.server_hosts. With several hosts, the result's layout
-  // has these instead of those of `layout`. With `own_processes` rank r is process r of the launcher. Throws failure
-  // (usage) if cluster.hosts does not fit the hosts.
+  // has these instead of those of `layout`. With `own_processes` rank r is process r of the launcher instead. Throws
+  // failure (usage) if there are several hosts and cluster.hosts is not 1.
   virtual placed_layout place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const = 0;
   // Makes every launched process load the plugin `file` and call the join() of its component `transport`
-  // (regatta.launcher/1), once for each component.
+  // (regatta.launcher/1); does nothing if it has done so before. Throws failure (run) if a process cannot.
   virtual void join(const std::string& file, const std::string& transport) = 0;
-  // Returns for each host the addresses of cluster.interface there; "auto": the one by which other hosts reach it.
-  // Throws failure (usage), which names the host, if it has no such interface, or if a host cannot connect to an
-  // address of another one.
+  // Returns for each host the addresses of `interface` (cluster.interface) there, valid as long as this object; "auto":
+  // the one by which other hosts reach it. Throws failure (usage), which names the host, if it has no such interface,
+  // or if a host cannot connect to an address of another one.
   virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
-  // Throws failure (usage) if a host lacks one of `paths`, or has another content than the first host for one of `read`;
-  // it names file and host. Asks only once for each path.
+  // Throws failure (usage), which names files and hosts, if a host lacks one of `paths`, or if a file of `read`, a
+  // subset of `paths`, differs from that of the first host. Does not ask again for paths that were found.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
 
   std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time

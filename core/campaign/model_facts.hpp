@@ -13,8 +13,9 @@ namespace regatta {
 // [main] Creates the model of `c`, reads its facts, opens the data to check it against the model's inputs, and destroys
 // the model. Runs plugin code: call it in a child of run_in_child(), with that child's `stage`; `plugins` is a result
 // of registry::loading(). Throws one failure with all reasons found (findings::raise()):
-//  - usage: the batch cannot be divided among workers and micro-batches, the data does not fit, an executor in
-//    train.executor does not exist or is for another device, or no executor is for a train.device other than cpu, cuda
+//  - usage: the batch cannot be divided among workers and micro-batches, or counts tokens that the model does not take;
+//    the data is missing or does not fit; an executor in train.executor does not exist or is for another device; or no
+//    executor is for a train.device other than cpu, cuda
 //  - skipped: there is no executor for cpu or cuda, or none can compile the model's graph
 //  - plugin: the model's description is invalid
 //  - else by the status that the plugin returned (check() in plugin_host.hpp)

@@ -45,8 +45,8 @@ public:
   // interrupts: of() does.
   void collect(const std::vector<case_config>& cases);
   // Returns the facts of a case, valid as long as this object; collects them in a child if collect() did not. Throws
-  // failure: usage or skipped if a plugin refuses the case, plugin if it crashes or hangs, interrupted if `interrupted`
-  // returned true.
+  // failure: usage or skipped if a plugin refuses the case, plugin if it crashes, hangs or describes itself wrongly,
+  // run if no child can be started, interrupted if `interrupted` returned true.
   const plugin_facts& of(const case_config& c);
   const registry& plugins() const noexcept { return plugins_; }
   // The hosts of a launcher, which must outlive this object; null: all ranks are on this host. Set it before the facts

@@ -18,8 +18,8 @@ public:
   explicit plugin_files(const registry& plugins);
 
   // Returns the SHA-256 (hexadecimal) of these files by path; call it before the run that opens them. The files must be
-  // the registry's. Throws failure (run) with the plugin's name if a file is missing or its contents changed. Reads a
-  // file only if its inode, size or times changed. [main]
+  // the registry's. Throws failure: run, with the plugin's name, if a file is missing or its contents changed; plugin
+  // if it cannot be read. Reads a file only if its inode, size or times changed. [main]
   std::map<std::string, std::string> verified(const std::vector<std::string>& files);
 
 private:

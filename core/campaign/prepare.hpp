@@ -15,22 +15,23 @@
 namespace regatta {
 
 struct prepared_run {
-  rank_job job;                 // the same for every rank
+  rank_job job;                 // every rank's, but for its `addresses`: those of the first host of a launcher
   std::vector<rank_plan> ranks; // by rank
   bool exchanges_rows = false;  // the strategy exchanges rows of sparse tables, and this transport can carry them
   bool synchronous = true;      // the strategy's RG_PLAN_SYNCHRONOUS
   bool communicates = false;    // true if any two ranks ever exchange a message
-  std::optional<std::string> launcher_plugin; // file of a transport whose ranks a launcher must start, if it needs one
+  std::optional<std::string> launcher_plugin; // the transport's file if a launcher must start its ranks, else nullopt
   std::vector<std::string> warnings;          // settings that were changed, such as rounded steps; oversubscribed cores
 };
 
-// Returns the run of a case. Throws one failure with all reasons if the case cannot run: for example, the strategy
-// needs something that the transport lacks; or the failure of facts.of(c). `kernels` is the record of chosen kernels,
-// "" without tuning. [main]
+// Returns the run of a case. Throws the failure of facts.of(c); failure (skipped) if the launcher has started too few
+// processes; else one failure with all reasons if the case cannot run, for example because the strategy needs something
+// that the transport lacks. `kernels` is the record of chosen kernels, "" without tuning. [main]
 prepared_run prepare(plugin_facts_cache& facts, const case_config& c, const std::string& kernels);
 
-// Returns "needs about 900 MiB of memory on host n1, and 512 MiB are free" if a host has less than its ranks' share of
-// `needed` bytes, which are for all ranks; "" if none has. `hosts` is null without a launcher. [any]
+// Returns "needs about 900 MiB of memory on host n1, and 512 MiB are free" for the first host that has less than its
+// ranks' share of `needed` bytes, which are for all ranks; "" if none has, as far as free memory is known. Names the
+// host only if the ranks are on several. `hosts` is null without a launcher. [any]
 std::string lack_of_memory(std::uint64_t needed, const prepared_run& run, const host_group* hosts);
 
 // Returns the run of one process that times kernels for this case, with the batch of one worker. Its result has the
@@ -48,12 +49,12 @@ bool is_baseline(const case_config& c);
 // Returns true for several workers and a strategy other than "none". Only such a case has a contention control, and
 // only if it has a baseline.
 bool has_control(const case_config& c);
-// Returns all runs of one repeat: the case; then, with measure.baseline, its baseline and its contention control if it
-// has them.
+// Returns the different runs of one repeat: the case; then, with measure.baseline, its baseline (once, although a round
+// runs it twice) and its contention control if it has them.
 std::vector<case_config> runs_of(const case_config& c);
 
-// Returns a text that is equal for cases that share a baseline: they differ only in strategy, transport, evaluation,
-// and the cluster's workers, servers, colocate, hosts and straggler.
+// Returns a text that is equal for cases that share a baseline: they differ at most in strategy, transport,
+// data.evaluation_path, measure.evaluate_every, and the cluster's workers, servers, colocate, hosts and straggler.
 std::string baseline_key(const case_config& c);
 // Returns a text that two cases have in common only if they use the same kernels: same model, train.batch (under strong
 // scaling also the same number of workers), train.batch_unit, micro-batches, precision, device, train.executor, threads

@@ -16,8 +16,8 @@ struct progress {
   std::size_t repeat = 1, repeats = 1; // repeat counts from 1; repeats is 0: as many as measure.precision needs
   // Half of the interval of E or samples/s over its median, the largest of the cases that run. std::nullopt: not known.
   std::optional<double> half_width;
-  // `step`: steps that the slowest worker has completed; `steps`: steps of the run, warm-up included. `steps` is 0 if
-  // unknown; the line then shows no step.
+  // `step`: steps, warm-up included, that the slowest worker has completed of those that have completed one; 0: none
+  // has. `steps`: steps of the run, warm-up included; 0: unknown.
   std::uint64_t step = 0, steps = 0;
   std::optional<double> samples_per_second; // of all workers together, since their first steps; nullopt: not shown
   // Until the end of the campaign, with measure.precision at most; std::nullopt: not shown.

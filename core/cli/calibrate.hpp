@@ -18,8 +18,9 @@ struct calibrate_options {
 };
 
 // Runs `regatta calibrate`: measures the model of the experiment's first case on this machine, and messages of the
-// transports between two ranks, and writes the machine file. Prints what it found. Returns the exit code. Throws
-// failure if the file cannot be written, a run fails, or a fit is bad. [main]
+// transports between two ranks, and writes the machine file. Prints what it found. Returns 0. Throws failure: usage if
+// an option or the experiment is wrong or the machine file cannot be written, run if a fit is bad, or that of a run
+// that fails or is interrupted. [main]
 int calibrate_verb(const calibrate_options& options);
 
 } // namespace regatta

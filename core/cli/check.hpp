@@ -28,8 +28,8 @@ struct check_options {
 // a component's behaviour were skipped; else 0. If a launcher started several processes of this command, for a
 // transport that needs one, only the first of them prints and writes; the others return 0. Throws failure: before any
 // test, usage if options are wrong or --only names no test, and plugin if the file or component is missing or cannot be
-// used; at any time, run if a report cannot be written. With write_reference it throws failure (run or skipped) if no
-// reference is written. [main]
+// used; at any time, run if a report cannot be written and interrupted if a signal came while one was written. With
+// write_reference it throws failure (run or skipped) if no reference is written. [main]
 int check_verb(const check_options& options);
 
 } // namespace regatta

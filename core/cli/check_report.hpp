@@ -26,8 +26,9 @@ public:
   void plan(nlohmann::ordered_json about, const std::vector<conformance::test>& tests);
   // Writes the files. Call it after all plan(). Throws as record().
   void begin();
-  // Records the verdict of the next test, and writes the files. `rerun`: the command that repeats the test. Throws
-  // failure: run, with the path, if a file cannot be written; interrupted if a signal came meanwhile.
+  // Records the verdict of the next test, and writes the files. `rerun`: the command that repeats the test, kept if it
+  // failed. Throws failure: run, with the path, if a file cannot be written; interrupted if a signal came while files
+  // were written.
   void record(const conformance::verdict& v, const std::string& rerun);
   // Records that all tests of a component's behaviour were skipped, and writes the files. Throws as record().
   void record_untested(const std::string& component_and_reason);

@@ -21,7 +21,7 @@ struct comm_options {
   bool no_pin = false;                   // ranks may run on any CPU
   bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
   // "ranks" or "hosts": measure the links between all ranks, or between one rank of each host, instead of operations.
-  // With a launcher, all its processes are the ranks.
+  // With a launcher, `ranks` is then ignored: all its processes are the ranks, or one of each host. Empty: operations.
   std::string matrix;
   std::vector<std::string> plugin_path;
   std::string command; // as typed
@@ -29,11 +29,13 @@ struct comm_options {
 
 // Runs `regatta comm`: measures each transport with each number of ranks and prints the results. A run that fails is
 // reported, and the others go on. Returns the worst of the failed runs' codes and, if a result was wrong, 4; else 0.
-// Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. [main]
+// Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. Under a
+// launcher it returns only in the campaign (join/start.hpp). [main]
 int comm_verb(const comm_options& options);
 
-// Returns the members "results" of a document regatta.comm/1 (comm/results.hpp) for the transports, operations and
-// sizes of the options, all between options.ranks[0] ranks; prints nothing. Throws failure if a run fails. [main]
+// Returns the array "results" of a document regatta.comm/1 (comm/results.hpp) for the transports, operations and sizes
+// of the options, all between options.ranks[0] ranks of this host, which do not spin. Ignores `spin`, `matrix` and
+// `format`. Prints no results. Throws failure if options are wrong or a run fails. [main]
 nlohmann::json measure_comm(const comm_options& options);
 
 } // namespace regatta

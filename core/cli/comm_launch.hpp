@@ -19,7 +19,7 @@ struct comm_launch_options {
   std::string timeout = "auto", log = "warning"; // measure.timeout; the level up to which messages of ranks are shown
   bool pin = true;
   bool own_processes = false; // the launcher's processes themselves are the ranks
-  bool one_per_host = false;  // rank r runs on host r, else in the launcher's process r
+  bool one_per_host = false;  // with a launcher: rank r runs on host r, else it is, or is started by, process r
 };
 
 // How a run of `regatta comm` went.
@@ -29,8 +29,9 @@ struct comm_outcome {
   std::vector<nlohmann::json> results; // by rank
 };
 
-// Returns the plugin files that the transport needs, including those of nested transports. Throws failure if it cannot
-// be created or connects no ranks.
+// Returns the plugin files that the transport needs, including those of nested transports. Throws failure if it is
+// missing or cannot be created, or (usage) if parameters do not fit or it connects no ranks. Calls it in a child.
+// [main]
 std::vector<std::string> files_of_transport(const registry& plugins, const component_choice& choice);
 
 // Runs the ranks of a plan, on this host or on the launcher's. `addresses` are those of each host. Adds a warning if

@@ -9,7 +9,7 @@ namespace regatta {
 struct compare_options {
   std::vector<std::string> results; // files, or folders with a result.json
   std::vector<std::string> gates;   // "samples_per_second -3%": fails if B is more than 3 % below A
-  std::vector<std::string> across;  // parts of the fingerprint that may differ (comparable_parts())
+  std::vector<std::string> across;  // parts of the fingerprint that may differ (comparable_parts()): "model,data"
   std::string format = "console";
 };
 // Runs `regatta compare`. Returns 0, or 5 (gate) if a gate failed. Throws failure (usage) if a file is no result, if an

@@ -10,8 +10,8 @@ namespace regatta {
 
 // Runs `regatta run --dry-run`: prints the cases with estimated time and memory, or why a case cannot run. Returns the
 // exit code that a run would have for the same reason: that of the failure if the experiment's only case cannot run; of
-// a sweep, 3 if a plugin fails and 77 if no case can run; else 0. [main]
-// Steps are simulated with `simulated`, which may be null (estimate.hpp).
+// a sweep, 3 if a plugin fails, else 77 if no case can run; else 0. Steps are simulated with `simulated`; null: they
+// are estimated by formulas. Requires a `form` other than latex. [main]
 int dry_run(plugin_facts_cache& facts, const experiment& e, format form, const machine_file* simulated);
 
 } // namespace regatta

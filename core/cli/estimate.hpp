@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates how long a campaign takes, before anything runs. What a step takes is simulated if there is a machine file;
-// else it is computed from formulas and a short measurement of this machine's speed. docs/experiments.md has the
+// Estimates how long a campaign takes, before anything runs. The time of a step is simulated if there is a machine
+// file; else it is computed from formulas and a short measurement of this machine's speed. docs/experiments.md has the
 // formulas, docs/results/dry-run.md estimates beside measured times.
 #pragma once
 
@@ -55,7 +55,7 @@ time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, c
 // The estimate of one case, or the reason why it cannot run.
 struct case_estimate {
   std::size_t ranks = 0;    // processes of one run
-  time_estimate time;       // all repeats, without shared_estimate's runs
+  time_estimate time;       // all repeats (fewest_repeats()), without shared runs
   std::uint64_t memory = 0; // bytes of all ranks together
   bool flops_known = false; // false: `time` lacks the model's computing, because its FLOPs are unknown
   std::string refused;      // why it cannot run, one or more lines; empty: it can

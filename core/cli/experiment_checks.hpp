@@ -18,9 +18,10 @@ namespace regatta {
 // only its own case.
 void reject_impossible_experiment(const experiment& e, const std::function<void(const case_config&)>& attempt);
 
-// Returns a notice, with its position in the file, for each of cluster.servers and cluster.colocate that the file sets
-// to another value than the default although no strategy of the experiment uses servers. `servers` returns the number
-// of servers of a case, and is called for one case of each strategy; if it throws failure, there are no notices.
+// Returns a notice, with its position in the file, for each of cluster.servers and cluster.colocate that the file or
+// the command line sets to another value than the default although no strategy of the experiment uses servers.
+// `servers` returns the number of servers of a case, and is called for one case of each strategy; if it throws failure,
+// there are no notices.
 std::vector<std::string> notices_of_servers(const experiment& e,
                                             const std::function<std::uint64_t(const case_config&)>& servers);
 

@@ -14,8 +14,8 @@ struct report_options {
   std::string figures;              // folder for the figures of the page; empty: none
 };
 
-// Runs `regatta report`: shows stored results in a format. Returns 0. Throws failure: usage if a file is no result or
-// the options do not fit, run if it cannot write. [main]
+// Runs `regatta report`: shows stored results in a format. Returns 0. Throws failure: usage if a file is no result, the
+// options do not fit or the folder of figures cannot be made, run if a file cannot be written. [main]
 int report_verb(const report_options& o);
 
 } // namespace regatta

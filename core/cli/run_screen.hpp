@@ -19,9 +19,9 @@ public:
 
   // Shows the progress, unless it looks as before.
   void show(const progress& p);
-  // Prints a text for people, as one or more lines.
+  // Prints a text for people: one or more lines, or with json one object.
   void say(const std::string& text);
-  // Says how the campaign ended, to programs: `result` is the file of the result.
+  // Removes the progress line. With json prints how the campaign ended: `result` is the file of the result.
   void end(int exit_code, const std::string& result);
   // Removes the progress line, so that other output may follow.
   void clear();

@@ -14,10 +14,10 @@ struct simulate_options {
   overrides changes;
   std::vector<std::string> plugin_path;
   std::string out, format = "console", progress = "auto"; // as in run_options
-  std::string exported;                                   // "goal": each case's operations in GOAL; empty: nothing
-  bool resume = false;                                    // as in run_options
-  std::size_t jobs = 0;                                   // the most simulations at once; 0: one for each core
-  std::string command;                                    // as typed
+  std::string exported; // "goal": each case's operations, as operations.goal or operations-N.goal beside the result
+  bool resume = false;  // as in run_options
+  std::size_t jobs = 0; // the most simulations at once; 0: one for each core
+  std::string command;  // as typed
 };
 
 // Runs `regatta simulate`: the cases of an experiment under virtual time, as run_verb() runs them, and prints the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The clock of one host against that of another one, the reference, over the time of a run. Both are monotonic clocks
-// (rg::steady_ns()), which have different zero points and drift apart.
+// (rg::steady_ns(), in nanoseconds), which have different zero points and drift apart.
 #pragma once
 
 #include <cstdint>

@@ -17,16 +17,17 @@ namespace regatta {
 
 class host_clock {
 public:
-  // Adds an exchange: the question left this host at `sent`, and the answer with the time `there` of the other host came
-  // at `received`; `sent` and `received` are of this host's clock. Exchanges must be added in the order of `received`.
+  // Adds an exchange: the question left this host at `sent`, and the answer with the time `there` of the other host
+  // came at `received`; `sent` and `received` are of this host's clock, all in nanoseconds. Exchanges must be added in
+  // the order of `received`; one that was received before it was sent is ignored.
   void add(std::int64_t sent, std::int64_t received, std::int64_t there);
 
-  // Returns the other host's clock against this one's, at time `time` of this host's clock; std::nullopt before the
-  // first exchange.
+  // Returns the other host's clock against this one's, the reference, at any time `time` of this host's clock;
+  // std::nullopt if no exchange was added.
   std::optional<clock_estimate> at(std::int64_t time) const;
 
-  // Returns the same over the time of all exchanges, with this host's clock as the reference; without an exchange no
-  // points.
+  // Returns the same over the time of all exchanges: at most 64 points, at times of the other host's clock; without an
+  // exchange none.
   clock_course course() const;
 
   void clear() { *this = {}; }

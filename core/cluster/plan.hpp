@@ -16,7 +16,8 @@
 namespace regatta {
 
 // In talks() and peers_of(), `all` is a view of no rank (cluster_layout::view), and `values` are the strategy's
-// parameters. Returns whether the strategy, by its talks(), lets any two ranks exchange messages.
+// parameters. A strategy without talks() lets all ranks exchange messages. Returns whether the strategy, by its
+// talks(), lets any two ranks exchange messages.
 bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
 
 // Returns the peers of `rank`, ascending, without itself: the ranks with which the strategy, by its talks(), lets it

@@ -13,10 +13,12 @@ namespace regatta {
 //   verdict        "holds", "fails" or "undecided"
 //   reason         why no number of repeats can decide it; null: some number can
 //   value          of the ratio left / right, or without right of the figure itself: estimate, low, high, coverage
-//   left_median, right_median
-//   repeats        the fewer of the two sides
+//   left_median, right_median   of the figure
+//   repeats        of the side that has fewer; 0 if `reason` is not null
 //   repeats_needed null, or of an undecided claim: the repeats that would probably decide it
-//   p_adjusted     of each bound the p-value of "the true value is the bound", null if nothing varies
+//   p_adjusted     an object: of each bound the p-value of "the true value is the bound", null if nothing varies; empty
+//                  if `reason` is not null
+//   simulated      true; only if the document is that of a simulation
 //
 // Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples,
 // adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated

@@ -35,7 +35,7 @@ enum class outcome_of_test {
 // One figure of a case in A and B.
 struct compared_figure {
   std::string path;        // "samples_per_second"
-  double a = 0, b = 0;     // medians
+  double a = 0, b = 0;     // medians over the repeats
   std::size_t repeats = 0; // of the side that has fewer
   std::size_t needed = 0;  // if undecided: repeats of each side with which a difference can be significant
   interval ratio;          // B / A
@@ -59,9 +59,9 @@ struct comparison {
   bool paired = false;                // the cases are of one result
 };
 
-// Compares the first result with each other one; with one result, its first case with its other cases. `across` names
-// the parts of the fingerprint that may differ, of comparable_parts(). Throws nlohmann::json::exception if a document
-// is no result.
+// Compares the first result (at least one) with each other one; with one result, its first case with its other cases.
+// `across` names the parts of the fingerprint that may differ, of comparable_parts(). Throws nlohmann::json::exception
+// if a document is no result.
 comparison compare(const std::vector<compared_result>& results, const std::vector<std::string>& across);
 
 } // namespace regatta

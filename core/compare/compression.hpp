@@ -21,7 +21,7 @@ struct compression_rules {
 std::optional<compression_rules> rules_of_compression(const nlohmann::json& document_a, const nlohmann::json& a,
                                                       const nlohmann::json& document_b, const nlohmann::json& b);
 
-// [any] Returns the loss as above, for any two entries.
+// [any] Returns compression_rules::loss for any two entries.
 std::optional<double> loss_of_both(const nlohmann::json& a, const nlohmann::json& b);
 
 // [any] Whether the figure is one of speed that says nothing of the loss.

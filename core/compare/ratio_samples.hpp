@@ -28,7 +28,8 @@ public:
   interval ratio() const;
   // Returns the p-value of "the true ratio is `ratio`" (above 0): signed-rank test of pairs, else rank-sum test.
   double p(double ratio) const;
-  // Returns the standard deviation of the logarithm of a pair's ratio; std::nullopt with fewer than two repeats.
+  // Returns the standard deviation of the logarithm of the ratio of one repeat of each side; std::nullopt if a side has
+  // fewer than two.
   std::optional<double> spread() const;
   // Returns the number of repeats of each side with which a test of `tests` at once can find a difference at all.
   std::size_t fewest(std::size_t tests) const;

@@ -36,8 +36,8 @@ struct cell_error : std::invalid_argument {
 };
 
 // [any] Returns the template of a string or an array of strings. With `ratio`, figures outside a text that have no
-// format become ratios. Throws cell_error if `value` is neither, if it has no figure, if a format is unknown, or if it
-// has ratios without `ratio`, or no ratio with it. Does not check the figures' names.
+// format become ratios. Throws cell_error if `value` is neither, if it has no figure, if its braces do not match, if a
+// format is unknown, or if it has ratios without `ratio`, or no ratio with it. Does not check the figures' names.
 cell_template cell_template_of(const nlohmann::json& value, bool ratio);
 
 } // namespace regatta

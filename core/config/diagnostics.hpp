@@ -21,9 +21,9 @@ public:
   // `file` is the file's name in messages.
   explicit diagnostics(std::string file) : file_(std::move(file)) {}
 
-  // Adds the error "FILE:LINE:COL: error: PATH: TEXT", for an option "--set PATH: TEXT". `path` is the key; empty if
-  // the error is about no key. `text` says what was expected and what came. An equal error is kept once, because cases
-  // of a sweep share errors.
+  // Adds the error "FILE:LINE:COL: error: PATH: TEXT", without a position "FILE: error: ...", for an option "--set
+  // PATH: TEXT". `path` is the key; empty if the error is about no key. `text` says what was expected and what came. An
+  // equal error is kept once, because cases of a sweep share errors.
   void add(const origin& from, const std::string& path, const std::string& text);
   // Adds an error as add() does, for a file that is correct but names a plugin that is not installed.
   void add_missing(const origin& from, const std::string& path, const std::string& text);

@@ -59,14 +59,15 @@ std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const
                                         const std::optional<std::string>& text = std::nullopt);
 
 // [any] Returns the text of a TOML file that runs only this case: every key and every parameter of the chosen plugins,
-// defaults included, and `plugin_path` as experiment.plugin_path, empty or not. Leaves out [sweep], [report], keys
-// without a value, and keys at their default that have no effect on the case (loading them would print a notice).
+// defaults included, and `plugin_path` as experiment.plugin_path, empty or not. Leaves out [sweep], [[claim]],
+// [report], keys without a value, and keys at their default that have no effect on the case (loading them would print a
+// notice).
 std::string resolved_toml(const case_config& c, const std::vector<std::string>& plugin_path = {});
 
 // [any] Returns the text of a TOML file that describes the same experiment as `file` with the options: all keys that
-// are given, sweeps and claims, with absolute paths, and with the ids of plugins in place of their files, which become
-// a part of experiment.plugin_path. `loaded` is what load_experiment() returned for them. Throws toml_error if the file
-// has changed since and is no TOML.
+// are given, sweeps, [report] and claims, with absolute paths, and with the ids of plugins in place of their files,
+// which become a part of experiment.plugin_path. `loaded` is what load_experiment() returned for them. Throws
+// toml_error if the file has changed since and cannot be read or is no TOML.
 std::string whole_toml(const std::filesystem::path& file, const overrides& o, const catalogue& components,
                        const experiment& loaded);
 

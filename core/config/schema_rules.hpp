@@ -14,7 +14,7 @@
 
 namespace regatta {
 
-const schema_key* find_key(std::string_view path); // by the whole path; null: no such key
+const schema_key* find_key(std::string_view path); // [any] by the whole path; null: no such key. Valid for ever
 
 // [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
 // the value in the form that is stored (a time "5ms" as 5000000 ns, or as text if the key takes words too; one string

@@ -146,9 +146,9 @@ struct case_config {
   source_positions written; // positions of keys for messages; not part of the JSON
 };
 
-// [any] Convert a case to and from the JSON that ranks receive: all keys, the parameters of the chosen plugins, and
-// `swept`. It leaves out `written`, each choice's `given`, and members marked "Not a key". case_from_json() throws
-// failure (run) if the JSON is no complete case.
+// [any] Convert a case to and from the JSON that ranks receive: all keys but experiment.plugin_path, the parameters of
+// the chosen plugins, and `swept`. It leaves out `written`, each choice's `given`, and members marked "Not a key".
+// case_from_json() throws failure (run) if the JSON is no complete case.
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 

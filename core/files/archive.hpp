@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Archives of files as .tar.gz: POSIX ustar (IEEE Std 1003.1, pax, "ustar Interchange Format"), compressed by gzip.
-// `tar xzf` reads what is written here. What is read may come from strangers: only plain files with names below the
-// archive's folder are accepted.
+// `tar xzf` reads what is written here. Archives that are read may come from strangers: only plain files with names
+// below the archive's folder are accepted.
 #pragma once
 
 #include <cstdint>

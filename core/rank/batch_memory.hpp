@@ -13,9 +13,9 @@
 
 namespace regatta {
 
-// Holds one buffer per input for a batch of `samples`. With a `reader` the buffers are its pinned memory, which the
-// device frees when it is destroyed. The constructor throws failure if there is not enough memory: run on the host, by
-// the status of the executor's function on a device.
+// Holds one buffer per input for a batch of `samples`. With a `reader` the buffers are its pinned memory, which
+// outlives this object: the device's destructor frees it. The constructor throws failure if there is not enough memory:
+// run on the host, by the status of the executor's function on a device.
 class batch_memory {
 public:
   batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr)

@@ -26,8 +26,8 @@ public:
   // for every step, in order. Throws failure (run) if the case ends.
   static void attend(session& s, std::uint64_t step);
 
-  // [main] Workers only. `s` is open and outlives this object. Throws failure (plugin) if the model's functions, counts
-  // and inputs do not fit together.
+  // [main] Workers only. `s` is open and outlives this object. Throws failure (plugin) if the model counts but has no
+  // count(); and as batch_memory and data_source::plan() do.
   explicit batches(session& s);
 
   // Sets the number of steps: `end` and later steps are not read ahead. Call it after the warm-up, when it is known.
@@ -40,12 +40,14 @@ public:
   void begin(std::uint64_t step);
   // [compute] Reads the batch of the step after the current one, if there is one, while a device computes. Requires a
   // device and a model with sparse tables: otherwise it may overwrite the current batch. begin() reads ahead itself.
+  // Throws failure as begin() does.
   void read_ahead();
   // [compute] Returns micro-batch `m` of the step that was begun, reading it if necessary: call it with ascending m. It
   // is valid until the next call of begin() or micro(); where the model counts or has sparse tables, all micro-batches
-  // are in memory at once and valid until the next step, and may be asked for again.
+  // are in memory at once and valid until the next step, and may be asked for again. Throws failure as begin() does.
   rg_batch micro(std::uint64_t m);
   // [compute] Completes a pending sum of counts. Call it before any other collective call on the control channel.
+  // Throws failure (run) if the case ends while it waits.
   void finish_sum();
   // This worker's counts for the step that was begun, by kind of count; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }

@@ -21,7 +21,7 @@ struct rank_job {
   std::vector<std::string> addresses;  // IP addresses of cluster.interface; the coordinator listens on the first one
   std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
-  std::uint64_t period = 1;            // the number of steps is a multiple of it
+  std::uint64_t period = 1;            // the number of timed steps becomes a multiple of it
   // the kernels that the autotuning process chose, if train.kernels is "timed"; empty: it had nothing to choose
   std::string kernels;
   bool row_major = false;     // the strategy reads tensors as row-major matrices (RG_PLAN_ROW_MAJOR)
@@ -45,7 +45,8 @@ struct rank_job {
 };
 
 nlohmann::json to_json(const rank_job& job);
-// Throws nlohmann::json::exception if a member is missing or of another type.
+// Throws nlohmann::json::exception if a member is missing or of another type, failure (run) if "config" is no complete
+// case.
 rank_job job_from_json(const nlohmann::json& j);
 
 } // namespace regatta

@@ -32,25 +32,26 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 // names one that does not exist or is for another device.
 std::vector<const component*> executors_for(const registry& plugins, const train_config& train);
 
-// Returns the index of the device that a rank computes on: the rank modulo the number of devices that the first of
-// executors_for() counts. 0 on the CPU, and if the executor does not list devices. Throws failure as executors_for()
-// does, or with the executor's text if it fails to count.
+// Returns the index of the device that a rank computes on: `rank`, its number among the ranks of its real host
+// (rank_job::local_rank()), modulo the number of devices that the first of executors_for() counts. 0 on the CPU, and if
+// the executor does not list devices. Throws failure as executors_for() does, or with the executor's text if it fails
+// to count.
 std::int32_t device_of(const registry& plugins, const train_config& train, std::uint32_t rank);
 
 // Opens memory and arithmetic of device `index` by the first of executors_for(). Returns null on the CPU, and if the
 // executor does not offer them: its models then keep their weights in host memory. `wake` is called from any thread
-// when work that device::notify() waits for has completed. `plugins` must outlive the device. Throws failure (skipped
-// if there is no such device).
+// when work that device::notify() waits for has completed. `plugins` must outlive the device. Throws failure as
+// executors_for() and the constructor of device do: (skipped) if there is no such device.
 std::unique_ptr<device> open_device(const registry& plugins, const train_config& train, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
 class model_instance {
 public:
   // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the
-  // plugin's own text; (plugin) if the description is invalid; (skipped) if none of executors_for() can compile the
-  // graph, with the reason of each, or if a dense tensor is not row-major and setup.row_major requires it, or if a
-  // model without graph should compute elsewhere than on the CPU. `extensions` are those of the model's host and of the
-  // executor's.
+  // plugin's own text; (plugin) if there is no such model or its description is invalid; (usage) if a parameter is
+  // wrong; as executors_for() does for a graph; (skipped) if none of executors_for() can compile the graph, with the
+  // reason of each, or if a dense tensor is not row-major and setup.row_major requires it, or if a model without graph
+  // should compute elsewhere than on the CPU. `extensions` are those of the model's host and of the executor's.
   model_instance(const registry& plugins, const component_choice& choice, const train_config& train,
                  const rg_model_setup& setup, const plugin_host::log_function& log,
                  const plugin_host::extension_function& extensions = {});

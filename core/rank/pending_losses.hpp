@@ -36,8 +36,8 @@ public:
   // Returns whether the loss of the micro-batch that was added last was pending.
   bool last_is_pending() const { return last_is_pending_; }
   // Waits until at most `most` losses are pending, so that the compute thread is never more than `most` passes ahead of
-  // the device. If it has to wait, it calls strategy_loop::release() afterwards. Throws failure if a loss is not
-  // finite, or if the strategy or its transport fails meanwhile.
+  // the device. If it has to wait, it calls strategy_loop::release() afterwards. Throws failure if a step's loss is not
+  // finite (wrong), the strategy or its transport fails meanwhile, or the case is aborted.
   void wait_until_at_most(std::size_t most);
 
 private:

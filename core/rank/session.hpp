@@ -3,7 +3,9 @@
 // Everything that one rank holds during a run: plugins, transport connected to the peers, model, strategy host. [main]
 // except where noted. The functions throw failure: by the status of a plugin's function, with its text (RG_E_CONFIG
 // usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run), or run if the case ends while a collective call on
-// the control channel waits.
+// the control channel waits. The constructor also throws plugin if a plugin is missing, and usage if a parameter is
+// wrong; open() what model_instance, make_source() and connected_transport throw, usage if the transport cannot carry
+// the model's rows or sums, and run if ranks lay out the weights in different ways.
 #pragma once
 
 #include "control/client.hpp"

@@ -36,8 +36,9 @@ public:
   void poll(strategy_host& strategy, std::uint64_t spin_ns);
 
   // [any] Wakes the strategy and waits at most 150 ms for its answer. Returns {"lines": a text for each item, "waits":
-  // the first pending operation ("" without an answer), "answers": false if a thread is in strategy_host::poll() but
-  // has not answered, "loop": the id of that thread, else 0}. One call at a time.
+  // the first pending operation, "no operation is open" if there is none, "" without an answer, "answers": false if a
+  // thread is in strategy_host::poll() but has not answered, "loop": the id of that thread, else 0}. One call at a
+  // time.
   nlohmann::json describe();
 
 private:

@@ -101,6 +101,7 @@ class child {
 public:
   enum class event { answer, ended, late, interrupted };
 
+  // Forks a child that computes work(first) .. work(count - 1). Throws failure (run) if that fails.
   child(std::size_t first, std::size_t count, const std::function<json(std::size_t, const stage_function&)>& work)
       : said_(above_standard(unique_fd(::memfd_create("regatta-ask", MFD_CLOEXEC)))) {
     auto [in, out] = make_pipe();
@@ -118,7 +119,8 @@ public:
   // Kills the child, which a plugin's thread may still keep alive. No further answer is expected from it.
   ~child() { reap(); }
 
-  // Reads until the next answer, the end of the pipe, the end of `limit`, or an interruption.
+  // Reads until the next answer, which it moves to `frame`, the end of the pipe, the end of `limit`, or an
+  // interruption. Throws as take_answer() does.
   event next(const child_options& o, json& frame) {
     const auto deadline = clock_type::now() + o.limit;
     for (;;) {
@@ -132,7 +134,8 @@ public:
     }
   }
   // The parts of next(), for several children: reads once, which waits, and returns false at the end of the pipe; takes
-  // the next answer from what was read, if it is complete.
+  // the next answer from what was read, if it is complete. take_answer() throws failure (plugin) or
+  // nlohmann::json::exception if the bytes are no frame, because a plugin wrote to the pipe.
   bool read_some() {
     char buffer[65536];
     const auto n = ::read(in_.get(), buffer, sizeof buffer);
@@ -159,6 +162,7 @@ public:
                        who_.empty() ? "" : " ", end, doing_, words.empty() ? words : fmt::format(" (\"{}\")", words));
   }
 
+  // Kills the child if it still runs. Returns "was killed by SIGSEGV" or "ended the process".
   std::string how_it_ended() {
     // The pipe can end before the process does, if a plugin closes descriptors that it does not own.
     const int status = reap();

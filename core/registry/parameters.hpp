@@ -22,8 +22,8 @@ std::string expectation(const rg_param& p);
 std::string type_name(const rg_param& p);
 
 // Returns `given` in the form that parameter_values stores: a text with a unit becomes a number (of bytes, nanoseconds
-// or bit/s), and an integer becomes a float if the parameter is a float; lists element by element. Returns std::nullopt
-// if the parameter does not allow the value.
+// or bit/s), and an integer becomes a float if the parameter is a float; lists element by element; one string becomes a
+// list if the parameter is a list of strings. Returns std::nullopt if the parameter does not allow the value.
 std::optional<nlohmann::json> accept(const rg_param& p, const nlohmann::json& given);
 
 // Returns the default in the table, as accept() returns it; JSON's null if there is none and the user must give a

@@ -33,7 +33,7 @@ std::string plural_of(kind k);                               // "models"
 std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "models"; std::nullopt for other names
 
 // A checked component: texts are not null (except defaults and choices), and the parameter table is consistent. In a
-// registry that only describes, all functions are null, `extension` too. In one that loads, these are not null:
+// registry that only describes, all functions are null, `extension` too. If the file is loaded, these are not null:
 //  - model without graph: create, destroy, describe, init, bind and step; evaluate too if metric is not null
 //  - executor: all, and those of executor_model as for a model, without create
 //  - transport: all except now and extension
@@ -45,7 +45,7 @@ struct component {
   std::filesystem::path file;               // absolute
   std::vector<rg_param> parameters;         // in the plugin's order, which is also the order of values
   bool is_graph = false;                    // a model whose graph an executor compiles
-  bool evaluates = false;                   // a model that can be evaluated
+  bool evaluates = false;                   // a model that can be evaluated; true for every graph
   bool has_devices = false;                 // an executor that lists devices ("regatta.devices/1")
   std::string launcher;                     // "mpirun -n": must start this transport's ranks; empty: none is needed
   const void* (*extension)(const char* id); // returns an extension of the component; may be null
@@ -66,7 +66,7 @@ struct unusable {
   std::string reason;
 };
 
-// A component that cannot be chosen, because a folder with higher precedence has one of the same kind and id.
+// A component that cannot be chosen, because an earlier path has one of the same kind and id.
 struct shadowed {
   enum kind kind;
   std::string id;
@@ -81,9 +81,9 @@ class registry {
 public:
   // Describes every plugin in the paths: in a folder all files that end in .so, in the order of their names. The first
   // path with a (kind, id) takes precedence; files of one folder that hold the same component are all refused. A file
-  // that cannot be used becomes an entry of failures(). Throws failure (plugin) if a folder is missing or cannot be
-  // read. Forks a child for each file (registry/run_in_child.hpp): requires that the process has no other threads.
-  // [main]
+  // that occurs twice, also by a link, counts once. A file that cannot be used becomes an entry of failures(). Throws
+  // failure (plugin) if a folder is missing or cannot be read. Forks a child for each file (registry/run_in_child.hpp):
+  // requires that the process has no other threads. [main]
   explicit registry(const std::vector<std::filesystem::path>& paths);
   // Returns a registry of these files only. `tried` loads them in this process; a rank does so with the files that the
   // coordinator names. `untried` describes them, as above. A file that is missing or cannot be used becomes an entry of
@@ -95,15 +95,17 @@ public:
   ~registry();
   registry(registry&&) noexcept;
 
-  // Valid as long as the registry. Sorted by folder, file, and the order within the plugin.
+  // Valid as long as the registry. components() are those that can be chosen, in the order of the paths, the files of
+  // each, and the components of each file.
   const std::vector<component>& components() const;
   const std::vector<unusable>& failures() const;
   const std::vector<shadowed>& hidden() const;
   // As find(), but never loads a file.
   const component& described(enum kind k, std::string_view id) const;
   // Returns the component; its functions are null in a registry that only describes. The reference is valid as long as
-  // the registry. Throws failure (plugin) if there is none: with the components that exist, a near name, and the
-  // entries of failures() that may be the reason; also if the file cannot be loaded (loading()).
+  // the registry. Throws failure (plugin) if there is none: with the components of this kind, a near name, and the
+  // entries of failures(), or only that of a file named like the component; also if the file cannot be loaded
+  // (loading()).
   const component& find(enum kind k, std::string_view id) const;
 
 private:

@@ -34,7 +34,8 @@ struct child_options {
 
 struct child_result {
   nlohmann::json value;
-  // The failure that the work threw; or failure (plugin) for another exception, or for the end or hang of the child.
+  // The failure that the work threw; or failure: plugin for another exception, or for the end or hang of the child; run
+  // if no child could be started; interrupted.
   std::optional<failure> failed;
 };
 

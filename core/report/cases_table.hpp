@@ -13,8 +13,8 @@ namespace regatta {
 // The cases of a result as rows: speed, scaling, and causes of lost efficiency.
 struct cases_table {
   text_table table;
-  // Columns that are left out of the table because their cells are all equal, as text: "workers: 2". Most columns
-  // without any value are left out too, without a text.
+  // Columns that are left out of the table because their cells are all equal (of the baselines' samples/s: those with
+  // a value), as text: "workers: 2". Most columns without any value are left out too, without a text.
   std::vector<std::string> constant;
 };
 

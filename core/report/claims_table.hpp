@@ -14,7 +14,8 @@ namespace regatta {
 std::string claim_name(const nlohmann::json& claim);
 // [any] Returns its bounds, such as "0.97 to 1.03" or "at least 1.1".
 std::string claim_bounds(const nlohmann::json& claim);
-// [any] Returns the verdict: "holds", "fails", or "undecided: " with the repeats that would do or the reason.
+// [any] Returns the verdict: "holds", "fails", or "undecided: " with the repeats that would do or the reason; then "
+// (simulated)" if the claim is about a simulation.
 std::string claim_verdict(const nlohmann::json& claim);
 // [any] Returns the estimate, such as "1.19"; "-" if the claim has no value.
 std::string claim_value(const nlohmann::json& claim);

@@ -22,8 +22,8 @@ nlohmann::json field(const nlohmann::json& result, const nlohmann::json& entry, 
 // Returns the swept keys whose values differ between the entries, in the order of the sweep.
 std::vector<std::string> swept_keys(const nlohmann::json& result);
 
-// Returns a value as text in one line: floats with four significant digits, from 1000 on rounded to integers; null as
-// "-"; anything else in full, as JSON except for strings.
+// Returns a value as text in one line: floats with four significant digits, from 1000 to below 1e15 rounded to
+// integers; null as "-"; anything else in full, as JSON except for strings.
 std::string plain_text(const nlohmann::json& value);
 // Returns the values as texts. All numbers get the same number of decimals. It depends on the smallest absolute value
 // other than 0: 0 decimals from 1000 on, 1 from 10, 2 from 1, 3 from 0.1, and 4 from 0.001. If that value is below

@@ -14,7 +14,7 @@ namespace regatta {
 std::string latex_text(const std::string& text);
 
 // [any] Returns a table environment: a booktabs tabular with the caption above it (empty: none) and the notes below it,
-// each ending its line. A rule stands before row `own_rows`, if there is one. Requires columns.
+// each a paragraph. A cell "-" becomes a dash. A rule stands before row `own_rows`, if there is one. Requires columns.
 std::string draw_latex(const text_table& table, const std::string& caption, std::size_t own_rows,
                        const std::vector<std::string>& notes);
 

@@ -14,15 +14,17 @@ namespace regatta {
 struct pivot_table {
   std::string title; // "throughput [images/s, global]: batch 64"
   text_table table;
-  std::vector<std::vector<nlohmann::json>> values; // of each cell, by row; null for a cell that is not one number
+  // Of each cell, by row. Null for a key column, a published row, and a cell that is not one number.
+  std::vector<std::vector<nlohmann::json>> values;
   std::size_t own_rows = 0;       // the first rows; those after them are published figures of others, marked as "[1]"
   std::vector<std::string> notes; // below the table: the sources of published figures, references that are missing
 };
 
 // Returns the tables of all [report] of the result: of each a table for every combination of the swept values that its
-// rows, columns and cells do not show. A swept key that has one value in every row, column or place of the list counts
-// as shown. A table without any case has a title and a note only. Requires a valid document of schema regatta.result/1:
-// others throw nlohmann::json::exception.
+// rows, columns and cells do not show. A swept key that has one value for each row, for each column or for each place
+// of the list counts as shown. A table whose `where` no case matches has a title and a note only; a result without
+// cases has no tables, unless a [report] has `where`. Requires a valid document of schema regatta.result/1: others
+// throw nlohmann::json::exception. Throws cell_error as report_requests() does.
 std::vector<pivot_table> pivot_tables(const nlohmann::json& result);
 
 } // namespace regatta

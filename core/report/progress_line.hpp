@@ -15,7 +15,7 @@ namespace regatta {
 std::string progress_line(const progress& p, std::size_t width);
 
 // Return one JSON object without line end, for programs (schema regatta.progress/1, docs/experiments.md). Its "kind" is
-// "progress", "message" (a text for people) or "end".
+// "progress", "message" (a text for people) or "end"; `result` is the path of result.json, or empty.
 std::string progress_object(const progress& p);
 std::string message_object(const std::string& text);
 std::string end_object(int exit_code, const std::string& result);

@@ -20,7 +20,7 @@ quantity quantity_of(const nlohmann::json& entry, const std::string& path);
 
 // Returns `result` with a member "report" in every entry: an array of {"path", "value", "unit", "scope"} for each
 // figure that a [report] names. "value" is null for an entry without figures; "unit" is null if it is unknown. Changes
-// nothing if no [report] names a figure.
+// nothing if no [report] names a figure. Throws cell_error as report_requests() does.
 nlohmann::json with_report(nlohmann::json result);
 
 } // namespace regatta

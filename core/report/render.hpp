@@ -35,7 +35,8 @@ std::string render(const nlohmann::json& result, format f, const render_options&
 std::string render_csv(const nlohmann::json& result);
 // Returns {"results": rows} for render_csv(): a row for each repeat of a case, and one for a case without repeats. A
 // row has the members of the case's entry, without curves and single steps; "repeat", its number from 1; and as "run"
-// the figures of this repeat, with those that compare it with its own baseline. Null: a case without repeats.
+// the figures of this repeat, with those that compare it with its own baseline. A case without repeats has null as
+// "repeat" and no "run".
 nlohmann::json repeat_rows(const nlohmann::json& result);
 // Returns pivot_tables() (pivot.hpp) as text. A table that is wider than `width` (0: any) is divided into blocks of
 // columns. Empty if [report] asks for no table.

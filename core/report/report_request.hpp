@@ -13,8 +13,9 @@ namespace regatta {
 // Figures that others have published: a row of a table.
 struct published_row {
   std::string name, source;
-  nlohmann::json values; // by the text of a column: a number, a text, or an array of them
-  bool ratio = false;    // its ratios are computed from its own figures
+  // By the text of a column: a number; a text; or an array, with one for each figure or for each value of `list`.
+  nlohmann::json values;
+  bool ratio = false; // its ratios are computed from its own figures
 };
 
 // A table that [report] asks for.
@@ -25,7 +26,7 @@ struct report_request {
   cell_template cell;
   nlohmann::json where = nlohmann::json::object();    // values of keys: only these cases are shown
   nlohmann::json ratio_to = nlohmann::json::object(); // values of keys: the reference of ratios
-  nlohmann::json labels = nlohmann::json::object();
+  nlohmann::json labels = nlohmann::json::object();   // other words for keys, figures and texts of rows and columns
   std::vector<published_row> context;
 
   // Return what the table calls a key or figure; a text of its rows and columns.
@@ -36,7 +37,8 @@ struct report_request {
 };
 
 // [any] Returns the tables that context.experiment.report of a result asks for. Earlier versions wrote one object, with
-// empty members if there was no [report]. Throws cell_error if a value is no template.
+// empty members if there was no [report]: tables without rows, columns or a value are left out. Throws cell_error if a
+// value is no template.
 std::vector<report_request> report_requests(const nlohmann::json& result);
 
 } // namespace regatta

@@ -33,8 +33,9 @@ public:
   result_folder(const std::filesystem::path& folder, bool resume);
 
   // Passes each intact record of records.jsonl to `take`, in order; a new campaign has none. Ignores damaged records,
-  // those that are cut short, have a wrong checksum, or make `take` throw; returns a sentence for each. Throws failure
-  // (run) if the file cannot be read. Call it before the first append().
+  // those that are cut short, have a wrong checksum, or make `take` throw; returns a sentence for each. Removes a last
+  // record without its end from the file. Throws failure (run) if the file cannot be read or truncated. Call it before
+  // the first append().
   std::vector<std::string> read(const std::function<void(nlohmann::json&&)>& take) { return records_->read(take); }
 
   // Adds or replaces the file `name` in the folder. write() writes it, and writes it again if the folder was removed.

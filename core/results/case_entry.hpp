@@ -33,6 +33,7 @@ std::optional<std::string> build_warning();
 //               models that normalise over it
 //   layout_id   hash of `layout`, that of the weights in memory (null if empty)
 //   algorithms  `algorithms`, which the strategy ran (null if empty)
+//   simulated   facts.simulated (null if empty: the case was measured)
 // `kernels` and `layout` are those of run_figures, `algorithms` of algorithms_of(); before a run they are empty.
 nlohmann::json fingerprint(const case_config& config, const case_facts& facts, const std::string& kernels,
                            const std::string& layout, const std::string& algorithms);

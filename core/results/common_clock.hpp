@@ -27,24 +27,25 @@ inline constexpr double largest_clock_share = 0.1;
 // The clocks of the hosts of a run's workers. [any]
 class common_clock {
 public:
-  // `hosts` are those of the run's record. `step_seconds` is the median step. The clocks of hosts that `hosts` does not
-  // name are unknown, unless all workers are on one host. `workers` must outlive this object.
+  // `hosts` are those of the run's record. `step_seconds` is the median step. All workers have one clock if they are on
+  // one host, or if `hosts` is empty (no launcher, or a simulation); else the clocks of hosts that `hosts` does not
+  // name are unknown. `workers` must outlive this object.
   common_clock(const std::vector<timed_host>& hosts, const std::vector<const rank_record*>& workers,
                double step_seconds);
 
-  // Why times of workers cannot be compared; empty: they can, or all workers are on one host.
+  // Why times of workers cannot be compared; empty: they can, or all workers have one clock.
   const std::string& reason() const { return reason_; }
-  // Empty for workers on one host.
+  // Of hosts whose clocks are known; empty for workers with one clock.
   const std::vector<host_offset>& offsets() const { return offsets_; }
-  // By how much the difference of times of two hosts may be wrong, in seconds; std::nullopt: on one host, or unknown.
+  // By how much the difference of times of two hosts may be wrong, in seconds; std::nullopt: one clock, or unknown.
   std::optional<double> uncertainty_seconds() const { return uncertainty_; }
 
   // Returns by how much the clock of the worker's host is ahead of the common one at time `at` of its own clock, in ns;
-  // 0 on one host. Requires an empty reason().
+  // 0 with one clock. Requires an empty reason().
   std::int64_t ahead(const rank_record& worker, std::int64_t at) const;
 
 private:
-  std::map<std::string, clock_course> courses_; // empty for workers on one host
+  std::map<std::string, clock_course> courses_; // empty for workers with one clock
   std::vector<host_offset> offsets_;
   std::optional<double> uncertainty_;
   std::string reason_;

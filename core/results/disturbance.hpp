@@ -15,7 +15,8 @@ namespace regatta {
 // [any] Returns the rule in words, for "sampling" of the context.
 std::string disturbance_rule();
 
-// [any] Returns for each member the median over rounds; std::nullopt without rounds.
+// [any] Returns the medians of `fma` and `copy` over the rounds, with the other members unknown; std::nullopt without
+// rounds.
 std::optional<machine_rates> usual_rates(const std::vector<machine_rates>& rounds);
 
 // [any] Returns why a repeat was disturbed, as texts with the figures; empty if it was not. `rates` are those of its

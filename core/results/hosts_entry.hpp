@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of a result about the hosts of a case: where its ranks ran, how well their clocks are known, and which worker is
-// the slowest. docs/measurement.md names the members.
+// The members of a result about the hosts of a case: where its ranks ran, how well their clocks are known, and which
+// worker is the slowest. docs/measurement.md names the members.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace regatta {
 
 // All functions are [any] and require at least one run.
 
-// Returns {"input", "forward", "backward", "update", "exposed_communication", "wait", "other"}. If `parts` has time that
-// could not be divided, "exposed_communication" and "wait" are null, and "blocked" is their sum.
+// Returns {"input", "forward", "backward", "update", "exposed_communication", "wait", "other"}. If `parts` has time
+// that could not be divided, "exposed_communication" and "wait" are null, and "blocked" is their sum.
 nlohmann::json time_entry(const time_parts& parts);
 // Returns the mean of the parts. Parts that are not divided in one of them are divided in none.
 time_parts mean_parts(const std::vector<time_parts>& all);
@@ -24,12 +24,13 @@ time_parts mean_parts(const std::vector<time_parts>& all);
 // Returns by rank {"host", "numa_node"}.
 nlohmann::json places_entry(const run_figures& run);
 
-// Returns {"hosts": [{"host", "ahead_seconds", "uncertainty_seconds"}], "uncertainty_seconds", "reason"} of the run whose
-// clocks are known worst; null if the workers of all runs are on one host.
+// Returns {"hosts": [{"host", "ahead_seconds", "uncertainty_seconds"}], "uncertainty_seconds", "reason"} of the run
+// whose clocks are known worst; null if the workers of all runs have one clock (common_clock.hpp).
 nlohmann::json clocks_entry(const std::vector<const run_figures*>& runs);
 
-// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs},
-// "held_back_by": index in "ranks", or null}; null with one worker, or if the runs had different workers.
+// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs,
+// null if a run lacks it}, "held_back_by": index in "ranks", or null}; null with one worker, or if the runs had
+// different workers.
 nlohmann::json stragglers_entry(const std::vector<const run_figures*>& runs);
 
 } // namespace regatta

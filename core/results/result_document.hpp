@@ -17,15 +17,17 @@ public:
   // Both arguments must outlive this object, and the experiment must not change.
   result_document(const experiment& e, campaign_records& records);
 
-  // Computes the entries of the cases that `record` changes again: the failed case, or all cases of the run's round.
-  // Requires that `record` was added to the records. Frees the figures of a case that has all of its repeats.
+  // Computes the entries of the cases that `record` changes again: the case of a failure or of a sampling record, or
+  // all cases of the run's round. Requires that `record` was added to the records. Frees the figures of a case that has
+  // all of its repeats and no later failure.
   void update(const nlohmann::json& record);
 
-  // Returns the entry of a case, valid until the next update(); null: it has no record yet.
+  // Returns the entry of a case, valid until the next update(); null: it has no failure and no repeat whose baselines
+  // and contention control have ended.
   const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; }
-  std::size_t finished_cases() const; // those with all repeats
-  // Returns result.json: schema, context, and the entries of all cases that have one, in the order of the cases. A case
-  // that lacks some repeats has the status "partial".
+  std::size_t finished_cases() const; // those with all repeats and no later failure
+  // Returns result.json: schema, context, "simulated" (true) if a case was simulated, and the entries of all cases that
+  // have one, in the order of the cases. A case that lacks some repeats has the status "partial".
   nlohmann::json document() const;
 
 private:

@@ -12,7 +12,8 @@
 //   batches/s = counted steps, averaged over workers / length of the region
 //
 // Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over all workers, as time of r's
-// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before:
+// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step
+// before:
 //   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
 //                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer was late
 //   exposed_communication = blocked - wait: bytes or a server's update were outstanding
@@ -109,7 +110,7 @@ struct run_figures {
   std::vector<double> cpu_seconds;                               // by rank, within the region
   std::vector<std::optional<gpu_figures>> gpus;                  // by rank, within the region
 
-  // One for each step that has a loss, warm-up included: the mean over the samples of all workers.
+  // One for each step that has a loss, warm-up included: the mean over the samples (or tokens) of all workers.
   std::vector<double> losses;
   // For each loss: its step, counted from 0 at the first warm-up step; and when the last worker ended that step, in
   // seconds from that worker's begin of the timed region, without evaluations (std::nullopt for a warm-up step).
@@ -120,10 +121,10 @@ struct run_figures {
   std::optional<bool> replicas_identical; // final weights of all workers; std::nullopt if a worker did not hash them
   // On any rank; std::nullopt if no update had to change them, because every gradient or learning rate was 0.
   std::optional<bool> weights_moved;
-  std::uint64_t given_bytes = 0;                              // by the strategy to the transport, on all ranks
-  bool must_agree = false;                                    // the strategy promises that the replicas are the same
-  std::string metric;                                         // name of the evaluation's metric; empty: none
-  std::optional<double> metric_value;                         // after the last step
+  std::uint64_t given_bytes = 0;      // by the strategy to the transport in the timed region, on all ranks
+  bool must_agree = false;            // the strategy promises that the replicas are the same
+  std::string metric;                 // name of the evaluation's metric; empty: none
+  std::optional<double> metric_value; // after the last step
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
   std::vector<std::optional<double>> metric_seconds; // of each of metric_curve, when it was computed: as loss_seconds
   // The same from the begin of the first step on: the warm-up steps, and the timed region. Without evaluations.

@@ -47,21 +47,24 @@ public:
 
   // Loads the transport. `plugins` must outlive this object. `exchange` also serves the host's extension
   // "regatta.exchange/1". `extensions` resolves extensions of the host besides that, "regatta.nest/1" and
-  // "regatta.authenticate/1"; it may be empty. Throws failure (usage) for invalid parameters.
+  // "regatta.authenticate/1"; it may be empty. Throws failure: (usage) for invalid parameters, (plugin) if there is no
+  // such transport or its file cannot be loaded.
   connected_transport(const registry& plugins, const component_choice& choice, const plugin_host::log_function& log,
                       mac_function mac, exchange_function exchange, plugin_host::extension_function extensions = {});
   ~connected_transport() { destroy(); }
   connected_transport(const connected_transport&) = delete;
   connected_transport& operator=(const connected_transport&) = delete;
 
-  // Creates the instance and reads its capabilities. Throws failure (plugin) if they are invalid.
+  // Creates the instance and reads its capabilities. Throws failure, also (plugin) if they, or the table of an
+  // extension, are invalid.
   void create();
   // Listens at `addresses`, at least one, exchanges the ranks' blobs, and connects to `peers` (ascending, without this
-  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
+  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) if the transport
+  // takes longer than 20 s, and what `exchange` throws.
   void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
                std::vector<std::string> addresses);
   // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
-  // after 10 s.
+  // if that takes longer than 10 s.
   void close();
   // Destroys the instance now; afterwards only wake() may be called, and does nothing.
   void destroy() noexcept;

@@ -20,7 +20,8 @@ namespace regatta {
 class function_thread {
 public:
   using function = std::function<rg_status()>; // does not throw
-  // `wake` is called on the thread when take_ended() has something to return; it must not block.
+  // `wake` is called on the thread when take_ended() has something to return; it must neither block nor call this
+  // object.
   explicit function_thread(std::function<void()> wake) : wake_(std::move(wake)) {}
   ~function_thread() { stop(); }
   // [main] Waits for the function that runs, and drops those that have not begun. Only the destructor and stop()

@@ -50,8 +50,8 @@ public:
   // Makes this rank the holder, in one role, of the rows r of table `t` with r mod shards == shard. At most once for
   // each role and table. With ghosts it creates nothing.
   void own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard);
-  // Execute an operation on rows and return the bytes touched. With ghosts, whose row numbers have bytes and whose values
-  // have none, they only return the bytes.
+  // Execute an operation on rows and return the bytes touched. With ghosts, whose row numbers have bytes and whose
+  // values have none, they only return the bytes.
   std::uint64_t operate(const rg_op_rows_read& o);
   std::uint64_t operate(const rg_op_rows_add& o);
   std::uint64_t operate(const rg_op_rows_apply& o);

@@ -81,8 +81,8 @@ public:
   enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4, pull_rows = 5 };
 
   // [main] Lays out the arena and allocates and registers its memory, zeroed. Throws failure: (plugin) if the model has
-  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights to
-  // weights(); every rank then calls start().
+  // no weights or an invalid table, (usage) if the optimizer's configuration is not supported, else if memory is not
+  // available. A worker then writes the initial weights to weights(); every rank then calls start().
   explicit strategy_host(strategy_host_setup setup);
   ~strategy_host();
   strategy_host(const strategy_host&) = delete;
@@ -196,8 +196,8 @@ public:
   // [loop] Replaces the content of `out` by the device's begin and end marks of each update as worker since the last
   // call, at most the first 600. `out` is empty without a device or if the device has no timing marks.
   void collect_update_spans(std::vector<device::span>& out) { updates_->collect_spans(out); }
-  // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
-  // tables.
+  // Returns the bytes of optimizer state for the arena elements that this rank owns in either role, together, without
+  // sparse tables.
   std::uint64_t optimizer_state_bytes() const { return updates_->state_bytes(); }
 
 private:

@@ -24,8 +24,8 @@ line_fit fit_line(const std::vector<std::pair<double, double>>& points);
 struct message_sample {
   double bytes = 0, ns = 0, cpu_ns = 0; // time from its send to its end at the receiver; CPU time of both together
 };
-// [any] Returns what a message costs: o and O are half of the CPU time each, L + 2o and G + 2O the time of a message.
-// The gap is 0: ping-pong does not show it. `residual` is that of the time.
+// [any] Returns what a message costs: o and O are half of the CPU time each, as far as the time has room for it, L + 2o
+// and G + 2O the time of a message. The gap is 0: ping-pong does not show it. `residual` is that of the time.
 message_costs fit_messages(const std::vector<message_sample>& samples);
 
 // The times of a step's parts in a trace of one worker, in ns.

@@ -84,7 +84,8 @@ machine_file read_machine(const std::filesystem::path& file, const std::filesyst
 machine_file parse_machine(const std::string& name, const std::string& text, const std::string& network_name = "",
                            const std::string& network_text = "");
 
-// [any] Returns the text of a machine file that parse_machine() reads back; times are rounded to ns, rates to 4 digits.
+// [any] Returns the text of a machine file that parse_machine() reads back; times are rounded to ns, other numbers to 4
+// digits. Requires `rates`, `tensors` or `after_ns`: it has no `operations`.
 std::string machine_text(const machine_file& m);
 
 // [any] Returns the ns of a worker's whole step, with `batch` samples, by rates: interpolated between two batches,

@@ -17,8 +17,10 @@ struct side_by_side {
   // Asked before a child begins with an item while others run, whose process ids are given. If it returns false, the
   // child waits, and this is asked again. May be empty.
   std::function<bool(std::size_t item, const std::vector<int>& running)> may_begin;
-  std::function<void(std::size_t item)> begun; // before a child is started for it; may be empty
-  // Takes the result of an item; called once for each, as they end.
+  // Called before a child is started for an item. May be empty.
+  std::function<void(std::size_t item)> begun;
+  // Takes the result of an item; called once for each, as they end, also for those whose child cannot be started, and
+  // those that have not begun when child_options::interrupted returns true.
   std::function<void(std::size_t item, child_result&& result)> take;
 };
 

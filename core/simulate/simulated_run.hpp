@@ -28,8 +28,8 @@ struct simulated_tensor {
 std::vector<simulated_tensor> tensors_of(const registry& plugins, const case_config& c);
 
 // [any] Returns the computing times of a step of one worker alone; `tables` are those of the model. Throws failure
-// (usage) if the machine file is of another model: its tensors are others, or the model's operations are unknown and the
-// file has only their rate.
+// (usage) if the machine file is of another model: its id or its tensors are others, or the model's operations are
+// unknown and the file has only their rate.
 compute_times base_times(const machine_file& m, const std::vector<simulated_tensor>& tensors, const case_config& c,
                          const model_facts& facts, const simulated_tables& tables = {});
 
@@ -45,12 +45,14 @@ struct run_to_simulate {
   std::string goal; // file to which simulate_run() writes the run's operations in GOAL; empty: none
 };
 
-// The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it.
+// The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it. Throws
+// failure as base_times() and draws_of() do.
 simulation_setup setup_of(const run_to_simulate& r);
 
 // [any] Simulates the run. Returns the rank_record of each rank as JSON, as ranks of a real run send it; what a
-// simulation cannot know, such as losses, is missing. Throws what simulate() throws; failure (usage) if the run has native
-// collectives and GOAL is asked for, (run) if its file cannot be written. Requires a registry that loads.
+// simulation cannot know, such as losses, is missing. Throws what setup_of() and simulate() throw; failure (usage) if
+// the run has native collectives and GOAL is asked for, (run) if its file cannot be written. Requires a registry that
+// loads.
 nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
 
 // [any] Returns what the simulation leaves out although it matters for this run, as warnings of its case.

@@ -31,7 +31,8 @@ private:
 };
 
 // [main] Returns the seconds of a step of the run that `r` describes: simulates a few steps in a child process, whole
-// periods of the strategy, and takes the slowest worker's mean. Throws what simulate() throws.
+// periods of the strategy, and takes the slowest worker's mean. Throws failure as setup_of() and simulate() do;
+// (plugin) in place of their other exceptions, and if the child crashes or takes longer than 10 minutes.
 double simulated_step_seconds(const registry& plugins, const run_to_simulate& r);
 
 } // namespace regatta

@@ -40,7 +40,7 @@ public:
     const event* const e = first();
     return e ? e->time : never;
   }
-  // Removes the first event, whose time is now. Requires that there is one.
+  // Removes and returns the first event; its time becomes now(). Requires that there is one.
   event pop() {
     const event e = *first();
     now_ = std::max(now_, e.time);

@@ -51,7 +51,8 @@ public:
   // Returns the members of the classes of which two are simulated.
   pairs members() const;
 
-  // Returns the length of a copied message: that of its receive if they differ by up to 16 elements.
+  // Returns the bytes of a copied message: those of its receive if the two differ by up to 128 (16 elements of 8 bytes)
+  // and the message is not empty; rounded() returns whether any differed.
   std::uint64_t length(std::uint64_t message, std::uint64_t receive);
   bool rounded() const { return rounded_; }
 

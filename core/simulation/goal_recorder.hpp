@@ -44,7 +44,7 @@ public:
   bool incomplete() const { return collectives_; }
   // Writes the schedule of ranks 0 to `ranks` - 1. `heading` becomes comments before it, a line each. The tag of a
   // message is its number among those of the same sender, receiver and lane, times the lanes, plus the lane. Messages
-  // that did not arrive, and receives that did not end, are left out.
+  // that did not arrive (their sends become a calc of 0), and receives that did not end, are left out.
   void write(std::ostream& out, std::uint32_t ranks, const std::string& heading) const;
 
 private:

@@ -24,7 +24,7 @@ public:
   virtual void arrived(std::uint32_t message) = 0;
   // A message can be copied to its target.
   virtual void delivered(std::uint32_t message) = 0;
-  // Returns whether the receive of a message adds.
+  // Returns whether the receive of a message adds; false if none is posted yet.
   virtual bool adds(const network_message& m) const = 0;
 
 protected:

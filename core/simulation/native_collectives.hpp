@@ -27,7 +27,7 @@ public:
   std::uint64_t ns(std::uint32_t number, double bytes_per_ns, std::uint64_t latency_ns) const;
   // Writes every member's result, and forgets the collective. Returns its members.
   joined finish(std::uint32_t number);
-  // Returns by rank what the collectives wait for that not all have joined.
+  // Appends, by rank, what the collectives wait for that not all have joined.
   void append_waits(std::multimap<std::uint32_t, std::string>& to) const;
 
 private:

@@ -50,8 +50,8 @@ struct compute_times {
   // backward[t] is the time until the gradients of tensor t are ready, since those of tensor t - 1 or the begin of the
   // backward pass.
   std::vector<std::uint64_t> backward;
-  // After the last tensor's gradients, until those of the rows of sparse tables are ready; all computing of a model that
-  // has no tensors but these.
+  // After the last tensor's gradients, until those of the rows of sparse tables are ready; all computing of a model
+  // that has no tensors but these.
   std::uint64_t after = 0;
 };
 // Writes the times of a worker's step to `out`, whose vectors have an element for each tensor. Called once for each
@@ -84,8 +84,8 @@ enum class folding : std::uint8_t {
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
   // if they have the same link, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
   // to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is at most
-  // a chunk of 16 elements a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where
-  // ranks cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...
+  // 128 bytes a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where ranks cannot
+  // be alike: without ghosts, with sparse tables, several ranks on a link, ...
   on,
   // As `on`, with a second member of each class. Throws failure (plugin) if its messages differ from those of the
   // first: the strategy declares a symmetry that it does not have.
@@ -159,10 +159,10 @@ struct simulation_result {
   std::vector<std::uint64_t> state_bytes;         // optimizer state of the arena in both roles, by rank
   std::uint64_t virtual_ns = 0;                   // time when the last rank finished
   std::vector<std::vector<simulated_step>> steps; // by worker and step, from the first that was simulated
-  // With folding: the number of ranks that were simulated. Entries by rank or worker of the others are those of the one
-  // that stands for them, without counts::sent_to.
+  // The number of ranks that were simulated; without folding all. Entries by rank or worker of the others are those of
+  // the one that stands for them, without counts::sent_to.
   std::uint32_t simulated = 0;
-  bool rounded = false;      // with folding: messages were taken to be equal that differ by up to 16 elements
+  bool rounded = false;      // with folding: messages were taken to be equal that differ by up to 128 bytes
   std::string whole;         // why folding was asked for and not done; empty: it was done, or not asked for
   std::uint64_t ahead = 0;   // with late_ns: the most steps that a worker had ended when the first step of rank 0 began
   std::size_t left_over = 0; // operations of the network that never ended

@@ -31,6 +31,7 @@ struct critical_path {
   std::uint64_t step = 0;
   std::uint32_t rank = 0;       // the one on which the step ends last
   std::vector<path_link> links; // the last one first; each ends where the one before it in this list begins
+  // Returns the time from the begin of the path to the end of the step, in ns.
   std::uint64_t length() const { return links.empty() ? 0 : links.front().end - links.back().begin; }
 };
 

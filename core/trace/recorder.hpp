@@ -27,7 +27,7 @@ public:
   trace_recorder(const trace_recorder&) = delete;
   trace_recorder& operator=(const trace_recorder&) = delete;
 
-  // The memory of one rank of `ranks`: the events of all of them are a file of less than 100 MB.
+  // Returns the events that one rank of `ranks` may keep: those of all ranks are a file of less than 100 MB.
   static std::size_t capacity_for(std::uint32_t ranks);
 
   // [any] Begins and ends recording; at first nothing is recorded. Lock-free.
@@ -37,7 +37,7 @@ public:
   // [any] Keeps an event with these texts, which live as long as this object: literals, or from text(). Does nothing
   // if on() is false; drops and counts the event if the memory is full. Allocates nothing, lock-free.
   void add(trace_event e, const char* name, const char* category, const char* number_name = "") noexcept;
-  // As add(), for a span, and for an instant.
+  // As add(), for a span, and for an instant. Times are as in trace_event; requires begin <= end.
   void span(event_origin origin, const char* name, const char* category, std::uint64_t begin, std::uint64_t end,
             const char* number_name = "", std::uint64_t number = 0) noexcept;
   void instant(event_origin origin, const char* name, const char* category, std::uint64_t at,

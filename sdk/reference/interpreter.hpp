@@ -33,9 +33,10 @@ class interpreter {
 public:
   enum class tables { whole, rows_of_a_step };
 
-  // Copies what it needs of the graph. Throws rg::error, RG_E_UNSUPPORTED, for an attribute that it does not know. Sets
-  // tensors[] to init_a where their init is RG_INIT_CONSTANT, else to 0. With rows_of_a_step, tensors[] of a sparse
-  // table starts empty, and the caller fills it and rows[] before a pass.
+  // The shapes of the graph's tensors must outlive this object; the rest of the graph is copied. Throws rg::error,
+  // RG_E_UNSUPPORTED, for an attribute that it does not know. Sets tensors[] to init_a where their init is
+  // RG_INIT_CONSTANT, else to 0. With rows_of_a_step, tensors[] of a sparse table starts empty, and the caller fills it
+  // and rows[] before a pass.
   explicit interpreter(const rg_graph& graph, tables t = tables::whole);
 
   // By number of the tensor in the graph. `gradients` of states stay 0.
@@ -46,14 +47,15 @@ public:
   std::vector<std::vector<double>> values, value_gradients;
 
   // Computes all values, and returns the sum of the losses over the batch. In training, batch norm uses the statistics
-  // of the batch and updates the states, and dropout drops. Throws rg::error, RG_E_UNSUPPORTED, for an unknown op.
+  // of the batch and updates the states, and dropout drops. Throws rg::error: RG_E_UNSUPPORTED for an unknown op,
+  // RG_E_CONFIG for a missing attribute, RG_E_OPERATION for an id that is not in rows[].
   double forward(const batch& b, bool training = true);
   // Computes the gradients of that sum / b.global_samples. Requires a forward pass in training with the same batch.
   void backward(const batch& b);
 
   // The same for one node. forward_node() requires the values of the node's inputs, and sets its own value.
   // backward_node() requires forward_node(k), and the gradient of its value; it adds to the gradients of its inputs and
-  // weights. clear_gradients() sets all gradients to 0; it requires values.
+  // weights. clear_gradients() sets all gradients to 0; it requires that the values of all nodes are set.
   void forward_node(std::size_t k, const batch& b, bool training);
   void backward_node(std::size_t k, const batch& b);
   void clear_gradients();

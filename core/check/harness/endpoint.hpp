@@ -108,9 +108,9 @@ public:
   void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
 
   // Returns memory that begins at a multiple of 64 bytes, with undefined contents. Valid until this object is
-  // destroyed.
+  // destroyed; if the transport allocated it, only until remove().
   memory allocate(std::uint64_t bytes);
-  // Removes the region, and with it the transport's own memory. Requires that no operation uses it.
+  // Removes the region, and with it memory that the transport allocated. Requires that no operation uses it.
   void remove(const memory& m);
 
   // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies the transfer; try_send() and
@@ -156,7 +156,7 @@ public:
 
   // Retries kept transfers, polls the transport once and keeps completions and notifications. Returns their number, at
   // most 7. Waits up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion
-  // belongs to no operation, or if an operation completes twice.
+  // belongs to no operation or has an impossible time, or if an operation completes twice.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
   // Returns whether the operation has completed, as far as poll() has seen it.
   bool completed(std::uint64_t cookie) const { return completions_.contains(cookie); }

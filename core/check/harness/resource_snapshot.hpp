@@ -20,7 +20,7 @@ struct resource_snapshot {
   std::multiset<std::string> descriptors; // kinds: "socket", "/memfd:heap (deleted)"
   std::multiset<std::string> shared;      // mappings that other processes could share
   std::set<std::string> children;         // child processes
-  std::set<std::string> segments;         // this user's files in /dev/shm and TMPDIR; unattached System V segments
+  std::set<std::string> segments; // this user's files in /dev/shm and TMPDIR; anybody's unattached System V segments
 };
 
 } // namespace regatta::conformance

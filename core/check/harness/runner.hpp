@@ -25,8 +25,8 @@ struct verdict {
   double seconds = 0;
   bool hung = false;                  // it failed because an operation or a call of the plugin did not end
   std::vector<std::string> remarks{}; // from remark()
-  // The last 64 KiB of its process's standard output and error, unchanged. Only run_in_child() sets it; not in the
-  // JSON.
+  // The last 64 KiB of its process's standard output and error, unchanged; if there was more, a line before them says
+  // how many bytes are left out. Only run_in_child() sets it; not in the JSON.
   std::string output{};
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, remarks)

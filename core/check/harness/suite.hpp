@@ -60,7 +60,7 @@ struct test {
   const char* name;                          // "fifo": for --only and in reports
   const char* expected;                      // what the interface requires, one line
   std::function<void(const subject& s)> run; // throws failed, timed_out or skipped; returns if the test passes
-  bool large = false;                        // takes gigabytes or minutes; --quick skips it
+  bool large = false;                        // takes gigabytes or minutes; --quick leaves it out
   bool under_launcher = false; // can also run in processes of a launcher, each with one rank in every rank group
   bool metadata = false;       // only reads the file and its tables: does not test behaviour
 };

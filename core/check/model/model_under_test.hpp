@@ -60,7 +60,7 @@ template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
 using floats = std::vector<float, aligned<float>>;
 using byte_array = std::vector<std::byte, aligned<std::byte>>;
 
-// Returns the elements of an rg_tensor or rg_input in canonical layout.
+// Returns the number of elements of an rg_tensor, or of one sample of an rg_input, in canonical layout.
 template <class T> std::uint64_t elements_of(const T& t) {
   return std::accumulate(t.shape, t.shape + t.ndim, std::uint64_t{1}, std::multiplies<>());
 }
@@ -78,8 +78,8 @@ struct samples {
 };
 
 // Called when the model calls rg_hooks.need, ready, done or backward in a step, on the same thread. Each may be empty.
-// `need` returns the status for the model; if `need` is empty, the status is RG_OK. If `done` is empty, rg_hooks.done
-// is null.
+// `need` returns the status for the model; if it is empty, the status is RG_OK. If `done` is empty, rg_hooks.done is
+// null.
 struct step_hooks {
   std::function<rg_status(std::uint32_t tensor)> need;
   std::function<void(std::uint32_t tensor)> ready;

@@ -58,29 +58,33 @@ std::vector<offer> all_offers();
 // are in; its source is W(r) or its chunk of that.
 struct exercise {
   offer what;
-  std::uint64_t count; // of the buffer with all chunks; in an all-to-all of source and target
+  // Elements of the buffer with all chunks; in an all-to-all of source and target, where lay_out() rounds it down to a
+  // multiple of the members.
+  std::uint64_t count;
   std::uint32_t root = 0;
   bool in_place = true;
   bool has_counts = false;   // chunks of the test's own lengths
   bool in_rank_order = true; // RG_CAP_ASCENDING_SUMS
 
-  // Set by lay_out().
+  // Set by lay_out(); `cookie` by run_collectives().
   std::vector<std::uint64_t> counts{}, target_counts{};
   rg_collective call{};
-  std::uint64_t source_at = 0, target_at = 0, end = 0, cookie = 0; // bytes in the memory
+  std::uint64_t source_at = 0, target_at = 0, end = 0, cookie = 0; // all but `cookie`: offsets in the memory, in bytes
 
   std::uint64_t element() const { return rg::size_of(what.type); }
   std::uint64_t target_bytes() const { return call.target.count * element(); }
 
-  // Chooses the offsets of the buffers from `at` on, with gaps. Returns the end.
+  // Chooses the offsets (bytes) of the buffers from `at` on, with gaps. Returns the offset behind them. Here and below
+  // `index` is this rank's number among `members`, counted from 0, and `rank` its number in the run.
   std::uint64_t lay_out(std::uint64_t at, std::uint32_t index, std::uint32_t members);
   void write_source(std::byte* to, std::uint32_t index, std::uint32_t members, std::uint32_t rank) const;
-  // Throws failed if `got` is not the target that this rank must have. With a wire type, elements that are not reduced
-  // must be the source's, rounded; a maximum must be that of the rounded elements; a sum of n members may differ from
-  // the sum of their rounded elements by (n + 1) u of the sum of their magnitudes, where u = 2^-digits is the largest
-  // relative error of a rounding (one for each element and each addition), and over many elements by 0.2 u in the mean.
+  // Throws failed if `got` is not the target that this rank must have. Without a wire type it must be exact, but an
+  // average of floats may differ by four times their epsilon. With a wire type, elements that are not reduced must be
+  // the source's, rounded; a maximum must be that of the rounded elements; a sum of n members may differ from the sum
+  // of their rounded elements by (n + 1) u of it (an average by (n + 2) u of it), where u = 2^-digits is the largest
+  // relative error of a rounding, and over 4000 elements or more by 0.2 u in the mean.
   void verify(const std::byte* got, const std::vector<std::uint32_t>& members, std::uint32_t index) const;
-  // Of many elements, for a message.
+  // Returns what messages call it: "all-reduce of 16 elements of type 1, in place".
   std::string name() const;
 
 private:
@@ -100,12 +104,13 @@ private:
   void verify_copy(const std::byte* got, std::uint64_t at, std::uint32_t from, rg::chunk part) const;
 };
 
-// Sizes that do not divide evenly among the members, where some chunks are empty; in place where that is possible and
-// not, with counts and without.
+// Returns exercises of several sizes, among them some that do not divide evenly among the members or leave chunks
+// empty; in place where that is possible and not, with counts and without.
 std::vector<exercise> of_all_sizes(const offer& o, std::uint32_t members);
 
-// Begins all collectives, then waits for all. Throws failed if a result is wrong, if the results of an all-reduce
-// differ among the members, or if bytes outside the targets change.
+// Begins all collectives in the group with the number `group` (rg_collectives.split), then waits for all. Every member
+// calls it with the same exercises. Throws failed if a result is wrong, if the results of an all-reduce differ among
+// the members, or if bytes outside the targets change (a reduce-scatter in place may change its whole source).
 void run_collectives(endpoint& e, std::uint32_t group, const std::vector<std::uint32_t>& members,
                      std::vector<exercise> exercises);
 

@@ -75,8 +75,8 @@ public:
   // The next step reports `ns` as the pause before it.
   void paused(std::int64_t ns) { paused_ = ns; }
 
-  // Returns this thread's CPU time in waited(), and between exchange_begins() and end_step() without updates, since
-  // forget_exchange_cpu().
+  // Returns this thread's CPU time in the waits that waited() reported, and between exchange_begins() and end_step()
+  // without updates, since forget_exchange_cpu().
   std::int64_t exchange_cpu_ns() const { return exchange_cpu_; }
   void forget_exchange_cpu() { exchange_cpu_ = 0; }
 

@@ -10,7 +10,7 @@ namespace word2vec_parts {
 
 // Draws k with probability p_k in constant time (Walker, "An efficient method for generating discrete random variables
 // with general distributions", 1977; construction by Vose, 1991). Requires fewer than 2^32 values. [any] after
-// construction
+// construction.
 class alias_table {
 public:
   // `p` is proportional to the probabilities. Requires at least one value, none negative, and a sum above 0.

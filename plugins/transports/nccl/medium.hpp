@@ -17,9 +17,9 @@ namespace nccl {
 using communicator = void*; // ncclComm_t
 
 // Functions throw rg::error if NCCL or CUDA fails, unless they are noexcept: RG_E_PEER if a peer or the network is to
-// blame, RG_E_CONFIG for wrong arguments such as two ranks on one GPU, RG_E_DEVICE for CUDA, else RG_E_OPERATION.
-// [main] and [loop], one thread at a time. Addresses are device memory, which must stay valid until the operation has
-// been executed.
+// blame, RG_E_CONFIG for wrong arguments such as two ranks on one GPU, RG_E_DEVICE for CUDA, else, also for lack of
+// memory, RG_E_OPERATION. The first call of NCCL loads its library: RG_E_UNSUPPORTED if that fails. [main] and [loop],
+// one thread at a time. Addresses are device memory, which must stay valid until the operation has been executed.
 class medium {
 public:
   virtual ~medium() = default;

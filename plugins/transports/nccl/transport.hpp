@@ -5,7 +5,7 @@
 // One communicator of all ranks and one stream carry all messages. send(), recv() and collectives only queue; poll()
 // passes the queue to the stream: consecutive messages become one group of NCCL, and so do consecutive collectives. A
 // group starts after the fences of all its operations. An operation completes when it is in the stream; the fence of
-// its completion passes when it has been executed. poll() never blocks on the device.
+// its completion passes when it has been executed. poll() never blocks on the device, except to abort after an error.
 //
 // NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
 // its peers. So all messages must use one lane, and both sides must post operations that belong together in the same
@@ -28,9 +28,10 @@
 
 namespace nccl {
 
-// regatta/transport.hpp specifies the public member functions. After an error in poll(), split() or close(), and after
-// cancel(), which ends the operations with all peers, all communicators are aborted, and posts return RG_E_CANCELLED.
-// After an error, operations that were posted before complete only in cancel().
+// regatta/transport.hpp specifies the public member functions. After an error in poll() or close(), or while split()
+// waits for the other members, and after cancel(), which ends the operations with all peers, all communicators are
+// aborted, and posts return RG_E_CANCELLED. After an error, operations that were posted before complete only in
+// cancel().
 class transport {
 public:
   // Called by listen() with this rank, to make the medium.
@@ -104,7 +105,7 @@ private:
   exchange_function exchange_;
   std::unique_ptr<medium> medium_;
   std::vector<std::byte> id_; // of the communicator of all ranks, made by rank 0
-  std::size_t id_bytes_ = 0;
+  std::size_t id_bytes_ = 0;  // of rank 0's id
   std::uint32_t rank_ = 0;
   std::vector<group> groups_;         // the first one has all ranks
   std::optional<std::uint32_t> lane_; // of all messages; none before the first one

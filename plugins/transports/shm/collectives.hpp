@@ -127,7 +127,8 @@ private:
   range taken(const operation& op) const noexcept;
   // Sets op.shared, unstaged and unfetched. Allocates scratch where the caller's buffer cannot be used.
   void share(operation& op);
-  // Returns the bytes that a member reads from other members' memory, on average over members; it writes as many.
+  // Returns the bytes that a member gets from other members' memory, on average over members, whether it reads them or
+  // they write them; as many go the other way.
   std::uint64_t crossed(const operation& op) const noexcept;
 
   // Copies up to unit_bytes bytes from the source to op.shared. Returns false if none were left.

@@ -24,7 +24,8 @@ struct region_key {
 // [main] Lets peers put into and get from `bytes` bytes at `offset` of this rank's heap. Throws RG_E_OPERATION if
 // most_exposed regions are exposed already.
 region_key expose(instance_state& home, std::uint64_t offset, std::uint64_t bytes);
-// [main] [loop] Ends what expose() began; the key becomes unknown.
+// [main] [loop] Ends what expose() began: later puts and gets with the key fail. Requires that peers have none under
+// way.
 void withdraw(instance_state& home, const region_key& key) noexcept;
 
 // Puts and gets between this rank and one peer, in the order in which they were begun.
@@ -34,7 +35,8 @@ public:
   one_sided(instance_state& home, peer& other);
 
   // [loop] Queues a put (`writes`) or a get for progress(). Throws RG_E_OPERATION if the key is unknown, the range
-  // leaves the region or local bytes are missing; RG_E_PEER if the peer is lost; RG_E_CANCELLED after peer::cancel().
+  // leaves the region or local bytes are missing; RG_E_PEER if the peer is lost or has exposed memory outside its heap;
+  // RG_E_CANCELLED after peer::cancel().
   void begin(const rg_one_sided_transfer& t, bool writes);
   // [loop] Makes progress, up to about one unit of work, and queues completions and the notifications of the peer's
   // puts. If the peer is lost, ends all operations with RG_E_PEER, or RG_E_CANCELLED after peer::cancel(). Returns
@@ -44,7 +46,7 @@ public:
 private:
   struct operation {
     std::byte *local, *remote;
-    std::uint64_t bytes, moved, notification, cookie;
+    std::uint64_t bytes, moved, notification, cookie; // notification: 0: none
     bool writes;
   };
 

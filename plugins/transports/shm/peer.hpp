@@ -2,12 +2,13 @@
 //
 // Messages to and from one peer.
 //
-// A message of up to `eager` bytes is copied into the ring, and its send completes as soon as it is there. For a longer
-// message in the heap, the ring carries only its offset: once its receive is posted, the receiver copies or adds it
-// directly from the sender's memory into its own, in chunks, and then passes the record, which completes the send. A
-// longer message outside the heap goes through the ring in chunks. A message that is too long for its receive, or is to
-// be added and is no whole number of floats, is skipped. The record's status tells the sender, unless the message was
-// eager: then its send has completed before.
+// A message of up to `eager` bytes is copied into the ring, and its send completes once it is there and the lane's
+// earlier sends have completed. For a longer message in the heap, the ring carries only its offset: once its receive is
+// posted, the receiver copies or adds it directly from the sender's memory into its own, in chunks, and then passes the
+// record, which completes the send. A longer message outside the heap goes through the ring in chunks. A message that
+// is too long for its receive, or is to be added and is no whole number of floats, is skipped, and its receive ends
+// with RG_E_OPERATION. So does its send, by the record's status, unless the message was eager: then its send has
+// completed before.
 //
 // A peer is lost when it has closed, cancelled this rank, died, or broken the protocol. Messages that it sent before
 // can still be received, because its memory stays mapped; everything else ends with RG_E_PEER. If it cancelled this
@@ -76,8 +77,8 @@ public:
   // not, because messages sent before may still be received. Require a valid t.lane.
   void send(const rg_transfer& t, std::uint64_t bytes);
   void receive(const rg_transfer& t, std::uint64_t bytes);
-  // [loop] Makes progress on a lane, up to about one unit of work, and queues completions. Returns false if nothing
-  // could be done.
+  // [loop] Makes progress on a lane: writes sends while the ring has room, does up to about one unit of work for
+  // receives, and queues completions. Returns false if nothing could be done.
   bool progress(std::uint32_t lane);
   // [loop] Detect a lost peer, after which is_lost() holds and progress() ends operations. look() reads in shared
   // memory whether the peer has left or cancelled this rank. look_for_death() sees from `events`, the revents of a
@@ -93,15 +94,16 @@ public:
   // [loop] Tells the peer on which lanes a message should wake this rank: those with posted receives. Call it before
   // lying down (wake.hpp).
   void announce_sleep() noexcept;
-  // [loop] Ends all operations with the peer with RG_E_CANCELLED: receives at once, sends in this call or in a later
-  // progress(), once the peer does not read this rank's heap any more.
+  // [loop] Ends all messages with the peer with RG_E_CANCELLED: receives at once, sends in this call or in a later
+  // progress(), once the peer does not read this rank's heap any more. one_sided::progress() ends puts and gets; the
+  // caller ends the peer's groups.
   void cancel();
-  // [loop] Completes one operation with RG_E_CANCELLED if its message is not in the ring, or not begun by the receive.
-  // Returns whether an operation with this cookie is posted.
+  // [loop] Completes a send with RG_E_CANCELLED if nothing of its message is in the ring, a receive if progress() has
+  // not begun to take its message; else changes nothing. Returns whether an operation with this cookie was posted.
   bool cancel_operation(std::uint64_t cookie);
   // [main] Tells the peer that this rank closes, in both directions. The peer then counts this rank as lost: it can
   // still receive messages sent before, but its sends and all other receives end with RG_E_PEER. Does nothing after
-  // cancel().
+  // cancel() or distrust().
   void leave() noexcept;
   // [main] [loop] Wakes the peer if it sleeps; call it after publishing the news.
   void wake() noexcept {
@@ -119,8 +121,8 @@ public:
     if (!may_access) lose("cancelled its operations with this rank");
     return may_access;
   }
-  // [loop] The peer broke the protocol, as `how` says: ignores all it sends from now on, and bars it from this rank's
-  // heap.
+  // [loop] The peer broke the protocol: it is lost, all it sends is ignored from now on, and it is barred from this
+  // rank's heap. `how`, a literal, completes the sentence "rank 3 ...".
   void distrust(const char* how);
   // [loop] Tells the engine how the peer was lost, as the reason of `status`.
   void report_loss(rg_status status) const;
@@ -142,8 +144,8 @@ private:
     std::uint64_t bytes, cookie;
     std::uint64_t moved; // bytes in the ring so far
     std::uint64_t end;   // ring position behind its last record
-    const record* last;  // the record that carries the outcome; null once the outcome was read
-    rg_status status;    // the outcome
+    const record* last; // the record that carries the outcome; null before it is written, and once the outcome was read
+    rg_status status;   // the outcome
     bool is_eager;
   };
   struct incoming {
@@ -154,7 +156,7 @@ private:
     std::uint64_t moved;    // bytes of the message that have been processed
     std::uint64_t asked_at; // receives_ended when may_begin() last returned false
     rg_status status;
-    bool adds, begun, is_free;
+    bool adds, begun, is_free; // is_free: may_begin() has returned true
   };
   struct lane {
     ring_producer out;
@@ -169,8 +171,8 @@ private:
   bool push_sends(lane& l);
   // Writes the records of one send, or the rest of them. Returns false if the ring has no room now.
   bool write_records(lane& l, outgoing& op);
-  // Reads the consumer's tail, and returns a record of the lane's ring with room for `payload` bytes, for publish();
-  // null if there is no room: the peer then wakes this rank once it has made room.
+  // Returns a record of the lane's ring with room for `payload` bytes, for publish(); null if there is no room, even by
+  // the consumer's present tail: the peer then wakes this rank once it has made room.
   record* reserve(lane& l, std::uint64_t payload) noexcept;
   // Reads the consumer's tail, and the outcomes of sends from records that may now be overwritten.
   static void look_for_room(lane& l) noexcept;
@@ -190,7 +192,7 @@ private:
   // Begins the message of record r, its first one; sets op.status to RG_E_OPERATION if it does not fit the receive.
   void begin(incoming& op, const record* r);
   // Consume a record of kind part; or up to unit_bytes bytes of the message of a record of kind direct. Return the
-  // bytes that were processed.
+  // bytes that were processed, record included; 0 if the receive has ended because the peer is lost.
   std::uint64_t take_part(lane& l, incoming& op, record* r);
   std::uint64_t take_direct(lane& l, incoming& op, record* r);
   // Copies or adds the message's next bytes to the receive's buffer.
@@ -200,7 +202,7 @@ private:
   void pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept;
   // Completes the lane's first receive.
   void end_receive(lane& l, rg_status status);
-  // Marks the peer as lost; `how` completes the sentence "rank 3 ...".
+  // Marks the peer as lost; `how`, a literal, completes the sentence "rank 3 ...".
   void lose(const char* how);
   bool accesses_our_heap() const noexcept { return !gone_ && own_link_.peer.accessing.load() != 0; }
 

@@ -76,20 +76,21 @@ public:
     return !ended_ && !in_message_ && !receives_.empty() && receives_.front().capacity <= stage_bytes;
   }
 
-  // Queue an operation of `bytes`, or of up to `capacity` bytes. progress() or abandon() appends its completion with
-  // `cookie` to common::finished; `data` must stay valid until then. Receives take the peer's messages in order: they
-  // store the bytes in `data`, or with `adds` add them to it as fp32. A message that is longer than `capacity`, or with
-  // `adds` no whole number of floats, completes the receive with RG_E_OPERATION, and progress() throws. Require
-  // !ended(), and for sends at most longest_message bytes and no finish_sending() before.
+  // Queue an operation of `bytes`, or of up to `capacity` bytes. progress(), cancel() or abandon() appends its
+  // completion with `cookie` to common::finished; `data` must stay valid until then. Receives take the peer's messages
+  // in order: they store the bytes in `data`, or with `adds` add them to it as fp32. A message that is longer than
+  // `capacity`, or with `adds` no whole number of floats, completes the receive with RG_E_OPERATION, and progress()
+  // throws. Require !ended(), and for sends at most longest_message bytes and no finish_sending() before.
   void post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie);
   void post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie);
 
   // Records what epoll reports as possible. `hung_up`: the peer's end of the stream, or an error, can be read.
   void became(bool readable, bool writable, bool hung_up);
 
-  // Moves up to a chunk in each direction, without waiting. Returns true if more could be moved at once. After false,
-  // call it again after became() or a post, or when the connection is in common::released. Throws rg::error (RG_E_PEER)
-  // if the connection is lost or the peer breaks the format of wire.hpp; then call abandon().
+  // Moves up to a chunk in each direction, besides messages that arrive on the stage, without waiting. Returns true if
+  // more could be moved at once. After false, call it again after became() or a post, or when the connection is in
+  // common::released. Throws rg::error (RG_E_PEER) if the connection is lost or the peer breaks the format of wire.hpp,
+  // or a message does not fit its receive; then call abandon().
   bool progress();
 
   // Returns whether the peer has closed its end and everything before that was received, or abandon() was called. No
@@ -102,8 +103,8 @@ public:
   // Returns the errno with which progress() failed; 0: it did not, or not by a system call.
   int error() const { return error_; }
 
-  // Completes an operation with RG_E_CANCELLED if no byte of its message was sent, or consumed by the receive. Returns
-  // whether an operation with this cookie is posted.
+  // Completes an operation with RG_E_CANCELLED if no byte of its message, header included, was sent, or taken for the
+  // receive; else changes nothing. Returns whether an operation with this cookie was posted.
   bool cancel(std::uint64_t cookie);
 
   // Returns how many segments the kernel has sent again on this socket, since it was connected.
@@ -138,7 +139,7 @@ private:
   bool send_some();
   bool receive_some();
   // Starts the message whose header is on the stage. Returns false if the header is incomplete. Requires a posted
-  // receive. Throws if the message does not fit it.
+  // receive. Throws if the message does not fit it, or the header is invalid.
   bool begin_message();
   // Completes the first posted receive, whose message has been received, broken off, or never begun.
   void end_message(rg_status status);
@@ -166,7 +167,7 @@ private:
   const std::uint32_t peer_, lane_, track_; // sends are on this track, receives on the next
   const std::size_t rail_;
   std::uint64_t bytes_ = 0;
-  const std::array<const char*, 2> names_;           // of both in the trace
+  const std::array<const char*, 2> names_;           // of spans in the trace: of sends, of receives
   std::uint64_t send_began_ = 0, receive_began_ = 0; // of the current messages, while spans are recorded; else 0
   descriptor socket_;
   std::uint64_t retransmits_ = 0;          // as the kernel said last

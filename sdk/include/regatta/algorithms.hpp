@@ -239,8 +239,8 @@ inline task<> scatter_gather_broadcast(comm& comm, std::span<const std::uint32_t
 }
 
 // All-to-all by pairwise exchange (Thakur et al., section 4.4): n - 1 steps; in step d, members[k] sends to
-// members[(k + d) mod n] and receives from members[(k - d) mod n]. Source and target have the same count, a multiple of
-// n: chunk k of the source is for members[k], and chunk k of the target is from it.
+// members[(k + d) mod n] and receives from members[(k - d) mod n]. Source and target do not overlap and have the same
+// count, a multiple of n: chunk k of the source is for members[k], and chunk k of the target is from it.
 inline task<> pairwise_all_to_all(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer source,
                                   rg_buffer target, std::uint32_t lane) {
   const std::size_t n = members.size();

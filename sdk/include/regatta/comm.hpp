@@ -93,7 +93,8 @@ inline std::uint32_t wire_type(std::string_view name) {
 }
 
 // Passes the state that a strategy keeps from step to step to a checkpoint or from one. The strategy names the same
-// parts in the same order in both directions. All functions throw rg::error.
+// parts in the same order in both directions. buffer() and value() throw rg::error, RG_E_CONFIG if the checkpoint has
+// something else.
 class saved_state {
 public:
   saved_state(const rg_state* state, std::uint64_t step, bool loads) : state_(state), step_(step), loads_(loads) {}
@@ -133,10 +134,10 @@ struct operation_record {
 };
 } // namespace detail
 
-// An operation that has been submitted. co_await, at most once, waits for its end, returns rg_completion.bytes (0 if
-// the operation had ended when it was submitted) and throws rg::error if it failed: RG_E_PEER if a peer is gone.
-// Destroying this object does not cancel the operation, whose buffers stay in use. An object without an operation has
-// ended.
+// An operation that has been submitted. co_await, at most once, waits for its end and throws rg::error if it failed:
+// RG_E_PEER if a peer is gone. It returns the bytes that a receive got, in the type in memory, or that select() found;
+// for other operations the number has no meaning. Destroying this object does not cancel the operation, whose buffers
+// stay in use. A default-constructed object has ended, with 0 bytes.
 class [[nodiscard]] operation {
 public:
   operation() = default;
@@ -194,7 +195,7 @@ public:
   rg_tensor tensor_of(const rg_slice& slice) const { return copy_versioned(at_stride(arena_->tensors, slice.tensor)); }
   // Returns the seed of the run, the same on all ranks, for random numbers (random.hpp).
   std::uint64_t seed() const { return host_->seed; }
-  // Returns whether updates wait for commit(), which needs the sum of norm() over all ranks that own weights.
+  // Returns whether updates wait for commit(), which needs the norm of the whole gradient.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
   // Set-up: these functions, up to split(), may be called in the strategy's constructor only, except elements().
@@ -211,8 +212,8 @@ public:
     return b;
   }
   // Makes this rank the one that updates these elements, in a role. Returns where their weights are: for a worker a
-  // part of the arena, for a server separate memory with their initial values. Nothing happens for an empty span. In
-  // each role, owned spans must not overlap.
+  // part of the arena, for a server separate memory with their initial values. For an empty span it only returns an
+  // empty buffer. In each role, owned spans must not overlap.
   rg_buffer own(span_of_arena s, role as) {
     rg_buffer b{};
     if (!s.count) return b;
@@ -387,7 +388,7 @@ public:
   // f is copied: a trivially copyable object of at most run_bytes bytes, such as a lambda that captures numbers and
   // pointers. What it captures by reference must be valid until the operation has ended. `declared` says how long it
   // takes under a virtual clock; with ghosts f is not called (abi/operations.h: rg_op_run). An exception of f ends the
-  // operation with RG_E_PLUGIN and its text.
+  // run, with RG_E_PLUGIN and its text.
   struct cost {
     std::uint64_t bytes, flops; // bytes read and written; not both 0
   };
@@ -483,15 +484,17 @@ public:
     op.gradient = gradient;
     return submit(op);
   }
-  // Writes to `target` (2 x RG_F64) the number of non-finite elements and the sum of squares of the gradients that this
-  // rank applied since the last commit.
+  // Writes to `target` (2 x RG_F64, in the arena's memory) the number of non-finite elements, and the sum of squares of
+  // the finite ones, of the gradients that this rank applied in the role since the last commit; zeros if not
+  // deferred().
   operation norm(rg_buffer target, role as) {
     auto op = make<rg_op_norm>(RG_OP_NORM, as);
     op.target = target;
     return submit(op);
   }
   // Does this rank's deferred updates of this step in one role, or drops them if a gradient is not finite. `total`: the
-  // sum of norm() over all ranks that own weights. Every owner calls it once a step if deferred().
+  // sum of norm() over owners that together hold each element and row once; an owner of all of them passes its own
+  // norm(). Every owner calls it once a step if deferred().
   operation commit(rg_buffer total, std::uint64_t step, role as) {
     auto op = make<rg_op_commit>(RG_OP_COMMIT, as);
     op.step = step;
@@ -577,8 +580,8 @@ public:
   }
   void record_sum(const char* name, double amount) { host_->record_sum(host_->context, name, amount); }
 
-  // Takes spans, with times of now(). The SDK records the strategy's activities on tracks 0 to 15; its own spans are on
-  // other tracks.
+  // Takes spans, with times of now(). Tracks 0 to 15 are the SDK's, for the strategy's activities; the strategy records
+  // its spans on tracks from 16 on.
   const tracer& trace() const { return trace_; }
 
   // Returns the host address of a buffer, or null for an empty buffer, for ghosts and for buffers on a device. Never

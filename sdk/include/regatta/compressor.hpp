@@ -29,31 +29,32 @@
 // functions depend on their arguments alone: residuals are kept by the strategy, not by C. `promise` is one of
 //   unbiased        over the seeds, the mean of D(C(x)) is x
 //   contraction     over the seeds, the mean of ||x - D(C(x))||^2 is at most (1 - delta) ||x||^2, with 0 < delta <= 1
-//   needs_feedback  neither: error feedback cannot be switched off
+//   needs_feedback  neither: error_feedback = false is refused
 //
 // The strategy's parameter `over` chooses how messages travel:
 //   all_gather  every worker sends its messages to all others and adds up what it gets, in the order of workers
 //   ring        reduce-scatter and all-gather of messages that are added in compressed form: needs add()
-//   sync_ps     workers push messages to servers, which add them up, update, and answer with weights in fp32
+//   sync_ps     workers push messages to servers, which add them up, update, and answer with weights in fp32; refused
+//               with optimizer.clip_norm, and with train.precision = "fp16"
 // A ring that decompresses, adds and compresses again at each hop is another algorithm, with an error at each hop.
 //
-// Tensors that lie next to each other are joined to buckets of about `bucket` bytes. Each tensor is compressed by
-// itself (in a ring: each worker's part of it), the messages of a bucket are sent as one, and each begins at a
-// multiple of 16 bytes. Tensors with rg_tensor.compressible = 0 are sent uncompressed, as are tensors whose storage has
-// padding between the elements, which a compressor could fill.
+// A bucket consists of whole tensors that lie next to each other, and ends with the first one with which it has
+// `bucket` bytes or more. Each tensor is compressed by itself (in a ring: each worker's part of it), the messages of a
+// bucket are sent as one, and each begins at a multiple of 16 bytes. Tensors with rg_tensor.compressible = 0 are sent
+// uncompressed, as are tensors whose rg_tensor.storage includes padding, which a compressor could fill.
 //
 // Error feedback (Karimireddy, Rebjock, Stich and Jaggi, Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes, ICML 2019, algorithm 2), on by default unless the promise is compression::unbiased:
 //   p = g + e;  send C(p);  e = p - D(C(p))
 //
-// A result has, per step and as a mean over workers: dense_bytes, of all gradients; message_bytes, what they are
-// compressed to; encode_seconds and decode_seconds (servers add the time that they decode), which include waits for the
-// thread that computes them; and for each compressed tensor message_bytes.NAME and error.NAME, which is
-// ||p - D(C(p))||^2 / ||p||^2.
+// A result has, per step and as a mean over the ranks that record it: dense_bytes, of all gradients; message_bytes,
+// what they are compressed to; encode_seconds of workers and decode_seconds (with sync_ps of servers, else of workers),
+// which include waits for the thread that computes them; and for each compressed tensor message_bytes.NAME and
+// error.NAME, which is ||p - D(C(p))||^2 / ||p||^2.
 //
 // In host memory the functions of C run beside the loop, one at a time for each rank (rg_op_run); they may allocate in
-// their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time in which its bytes
-// and its elements move at 10 GB/s.
+// their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time of reading and
+// writing it and its elements, 0.1 ns a byte unless the machine file of `regatta simulate` says otherwise.
 //
 // On a device the functions with rg_run are called on the loop and wait for nothing: kernels run behind all work
 // before, and the message is the same as the host's. add(on, ...) is needed beside add(). residual() is not used: the

@@ -122,7 +122,7 @@ public:
     if constexpr (names_devices) return std::ranges::find(C::devices, device) != std::end(C::devices);
     return false;
   }
-  // Returns the kinds for messages: "cuda", "hip".
+  // Returns the kinds of device in quotes, for texts of errors: "cuda", "hip". Empty without C::devices.
   static std::string devices() {
     std::string all;
     if constexpr (names_devices)

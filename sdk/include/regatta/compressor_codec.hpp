@@ -16,7 +16,7 @@ namespace rg::detail {
 
 // A tensor, or a part of one, in a message.
 struct message_part {
-  std::uint64_t first, count;  // elements of the arena, without padding
+  std::uint64_t first, count;  // elements of the arena; without padding if the tensor's storage has none
   std::uint64_t offset, bytes; // in the message
   std::size_t tensor;          // index into rg_arena.slices
   bool compressed;             // else its bytes are the elements

@@ -153,7 +153,7 @@ private:
   void record_time(const char* name, std::uint64_t begin) {
     if (!codec_.on_device()) comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - begin));
   }
-  // As above, for the messages of all workers, in ascending order of worker.
+  // As decode() above, for the messages of all workers, in ascending order of worker.
   task<> decode(const message_layout& layout, const lane_memory& d, rg_buffer sum) {
     return decode(layout, sub(d.messages, 0, comm.workers() * layout.bytes), comm.workers(), sum);
   }

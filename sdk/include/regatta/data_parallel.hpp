@@ -95,8 +95,8 @@ public:
     co_await comm.apply(b.range.first, b.gradients, b.step, role::worker);
   }
   // [loop] Called in each step with deferred updates. Replaces `total`, the result of this worker's comm::norm(), by
-  // its sum over all workers that own weights. Does nothing here: every worker applies the gradients of all elements,
-  // so its own result is that of all elements already.
+  // its sum over workers that together hold each element once. Does nothing here: every worker applies the gradients of
+  // all elements, so its own result is that of all elements already.
   task<> sum_norms(rg_buffer) { co_return; }
 
   rg::comm& comm; // public: coroutine frames come from its pool

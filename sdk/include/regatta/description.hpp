@@ -58,7 +58,8 @@ public:
 
   std::span<const rg_tensor> tensors() const { return tensors_; }
   std::span<const rg_input> inputs() const { return inputs_; }
-  // Returns a model's info with these tensors and inputs, and with the layout "canonical".
+  // Returns a model's info with these tensors and inputs, and with the layout "canonical". The caller sets at least
+  // `unit`.
   rg_model_info info() const {
     auto i = make_versioned<rg_model_info>();
     i.tensors = tensors_.data();

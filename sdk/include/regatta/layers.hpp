@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds networks of layers. A model describes its network once, as a list of nodes (RG_EXT_GRAPH of abi/model.h); an
-// executor compiles the list for a device. The functions here compute nothing and need the standard library only. Each
-// layer adds a node, and its weights, to the network of its input, and returns the node's output. Layers throw
-// rg::error (RG_E_CONFIG), naming the layer, if a shape or an option does not fit. `name` must differ for layers with
-// weights.
+// Builds networks of layers. A model describes its network once, as a list of nodes (ext/graph.h); an executor compiles
+// the list for a device. The functions here compute nothing and need the standard library only. Each layer adds a node,
+// and its weights, to the network of its input, and returns the node's output. Layers throw rg::error (RG_E_CONFIG),
+// naming the layer, if a shape or an option does not fit. `name` must differ for layers with weights.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto image = net.values("image", {1, 28, 28});
@@ -19,7 +18,7 @@
 //
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
-//   input                  -               -                                  -                        rg_input.dims
+//   input                  -               -                                  -                        rg_input.shape
 //   conv2d                 x [C,H,W]       weight [O,C,kernel,kernel]         kernel, stride, padding  [O,H',W']
 //                                          bias [O], may be left out
 //   dense                  x [I] or [T,I]  weight [O,I]                       -                        [O] or [T,O]
@@ -330,8 +329,8 @@ struct dense_options {
   bool bias_decays = true; // the bias has weight decay
 };
 
-// Adds the weights of a dense layer from `inputs` to `outputs` features, for several layers that share them: pass the
-// returned numbers to dense(). The bias begins with zeros and is not compressed.
+// Adds the weights of a dense layer from `inputs` to `outputs` features, NAME.weight and NAME.bias, for several layers
+// that share them: pass the returned numbers to dense(). The bias begins with zeros and is not compressed.
 inline std::vector<std::uint32_t> dense_weights(network& net, const std::string& name, std::int64_t inputs,
                                                 std::int64_t outputs, const dense_options& o = {}) {
   weight_options start = detail::he_normal(inputs, o.gain);

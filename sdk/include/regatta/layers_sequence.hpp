@@ -57,8 +57,8 @@
 
 namespace rg {
 
-// Adds a table of `rows` vectors of `size` elements, and returns its number, by which several layers can share it. Its
-// initial values are normal with standard deviation `deviation`; 0: 1 / sqrt(size).
+// Adds the table NAME.table of `rows` vectors of `size` elements, and returns its number, by which several layers can
+// share it. Its initial values are normal with standard deviation `deviation`; 0: 1 / sqrt(size).
 inline std::uint32_t embedding_table(network& net, const std::string& name, std::int64_t rows, std::int64_t size,
                                      double deviation = 0) {
   const double b = deviation > 0 ? deviation : 1 / std::sqrt(static_cast<double>(size));
@@ -125,7 +125,7 @@ struct attention_options {
   std::int64_t heads = 1;
   bool causal = false;
   double dropout = 0;   // probability that an attention probability is zeroed; at least 0 and less than 1
-  double deviation = 0; // standard deviation of the projections' initial weights; 0: 1 / sqrt(D)
+  double deviation = 0; // standard deviation of the projections' initial weights; 0: 1 / sqrt(features of its input)
   bool bias = true;     // the projections have biases, without weight decay; attend() ignores this and `deviation`
 };
 

@@ -132,8 +132,8 @@ public:
   void forward(rg_fence fence) const {
     if (device_.phase) device_.phase(device_.context, RG_PHASE_FORWARD, fence);
   }
-  // Reports that the forward pass has ended, once `fence` has passed (0: now). Once in each step, before the first
-  // ready(). May wait until all weights have arrived.
+  // Reports that the forward pass has ended, once `fence` has passed (0: now). Once in each call of step(), before the
+  // first ready(). May wait until all weights have arrived.
   void backward(rg_fence fence = 0) const {
     if (device_.phase)
       device_.phase(device_.context, RG_PHASE_BACKWARD, fence);

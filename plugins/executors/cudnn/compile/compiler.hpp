@@ -18,7 +18,8 @@ using executors::node;
 class compiler;
 
 // Compiles node k, or k and nodes that follow it and are fused, to an op: emits the op, sets the value of the last of
-// these nodes and marks the fused ones as done. Throws rg::error, RG_E_CONFIG, if a node is inconsistent.
+// these nodes and marks the fused ones as done. Emits no op if the output is the input's memory (value::alias). Throws
+// rg::error, RG_E_CONFIG, if a node is inconsistent.
 using compile_function = void (*)(compiler& c, std::size_t k);
 // In the file of the op: compile/convolution.cpp, compile/dense.cpp, compile/normalization.cpp, ...
 void compile_convolution(compiler& c, std::size_t k);

@@ -52,8 +52,9 @@ public:
   };
   // Chooses the algorithm; called from op::attach(). `c` keeps the choice under a name made of `what` and the epilogue.
   // `o` are operands to time with, whose outputs may be overwritten. If cuBLASLt has no algorithm with the epilogue
-  // `wanted`, chooses one without epilogue; does() tells which it is. Throws rg::error, RG_E_UNSUPPORTED, if cuBLASLt
-  // has no algorithm at all, or lacks the one that `c` holds from another process (rg_model_setup.kernel_choices).
+  // `wanted`, chooses one without epilogue; does() tells which it is. Throws rg::error: RG_E_UNSUPPORTED if cuBLASLt
+  // has no algorithm at all, or lacks the one that `c` holds from another process (rg_model_setup.kernel_choices);
+  // RG_E_DEVICE if it reports another error.
   void plan(device& d, kernel_choices& c, const std::string& what, const gemm_shape& p, dtype to, gemm_epilogue wanted,
             const operands& o);
   // Returns the epilogue that compute() includes; the caller has to do the rest.

@@ -32,7 +32,7 @@ private:
   // Returns the shape with the type and layout in which d computes.
   convolution_shape shape_in(const device& d) const;
   // Chooses an engine for the graph that computes `made`, with the epilogue if `fused`. Returns an empty execution if
-  // there is no engine for the graph with the epilogue. `a` is used to time engines.
+  // there is no engine for the graph with the epilogue; otherwise throws as attach(). `a` is used to time engines.
   execution plan_for(device& d, kernel_choices& c, graph::direction made, bool fused, const addresses& a) const;
   // Enqueues e.
   void perform(device& d, execution& e, const addresses& a) const;

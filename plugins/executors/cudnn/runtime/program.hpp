@@ -101,7 +101,8 @@ public:
   // those of weights are not.
   virtual void attach(device&, kernel_choices&) {}
   // [compute] Writes to the staging the data that changes from step to step, and checks the batch. Called before each
-  // forward pass, for all ops before any of them runs. Throws rg::error, RG_E_OPERATION, for bad input.
+  // forward pass, for all ops before any of them runs. Throws rg::error: RG_E_OPERATION for bad input, RG_E_PLUGIN if
+  // the engine did not provide a row of a sparse table that the batch reads.
   virtual void vary(const run&) {}
   // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as CUDA graphs. So
   // forward() must enqueue the same work with the same arguments in every training step, and backward() in every one
@@ -168,8 +169,8 @@ struct program : executors::compiled_graph {
 };
 
 // Compiles a graph into p, which must be empty except for p.computes and p.batch. Uses shapes only and needs no device;
-// p does not refer to the graph afterwards. Throws rg::error: RG_E_UNSUPPORTED for an op that this executor lacks,
-// RG_E_CONFIG for an inconsistent graph.
+// p does not refer to the graph afterwards. Throws rg::error: RG_E_UNSUPPORTED for an op or attribute that this
+// executor lacks, RG_E_CONFIG for an inconsistent graph.
 void compile(const rg_graph& graph, program& p);
 
 } // namespace cudnn

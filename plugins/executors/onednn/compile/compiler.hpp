@@ -27,9 +27,9 @@ class compiler;
 // inconsistent, and RG_E_UNSUPPORTED for an op or an attribute that it does not know.
 void compile(const rg_graph& graph, program& p);
 
-// Each function compiles node k: it emits an op and sets output() of the last node that the op computes. It sets
-// node::done of the nodes after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent. The table in
-// compiler.cpp says which function compiles which op.
+// Each function compiles node k: it emits an op, if one is needed, and sets output() of the last node that the op
+// computes. It sets node::done of the nodes after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent. The
+// table in compiler.cpp says which function compiles which op.
 void compile_attention(compiler& c, std::size_t k);
 void compile_convolution(compiler& c, std::size_t k);
 void compile_dense(compiler& c, std::size_t k);
@@ -105,7 +105,7 @@ public:
   // Returns v in bf16 (`half`) or in fp32: v itself if it has that type, else a copy, for which it emits one conversion
   // per value.
   value* as_type(value* v, bool half);
-  // Input i of n, which must be a sequence, row-major, in bf16 (`half`) or in fp32.
+  // Input i of n, which must be a row-major sequence; converts it to bf16 (`half`) or to fp32, as as_type() does.
   value* sequence(const node& n, std::size_t i, bool half = false);
   // Input i of n, which must be an input of the network with `elements` numbers of type RG_I32 per sample.
   value* indices(const node& n, std::size_t i, std::size_t elements);

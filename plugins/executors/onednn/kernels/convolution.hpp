@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for one direction of a convolution. All read and write the same layouts, so that one can replace another: x
-// is blocked by channels, or row-major with plain_input; y is blocked; w is as convolution_weight_layout() returns.
+// is blocked by channels, or row-major with plain_input; y is blocked; w has the layout that convolution_candidates()
+// got.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -72,8 +73,8 @@ bool mostly_padding(const convolution_shape& s);
 
 // Returns the kernels for this convolution and direction, at least one, with different runs(); RG_KERNELS_FIXED takes
 // the first. Reference code is among them only if there is no other kernel. `weights` is the result of
-// convolution_weight_layout(), `batch` the samples of every run(). Kernels keep a reference to `dev`. Throws
-// RG_E_UNSUPPORTED if there is none, and dnnl::error where oneDNN fails for another reason.
+// convolution_weight_layout(), or row-major, `batch` the samples of every run(). Kernels keep a reference to `dev`.
+// Throws RG_E_UNSUPPORTED if there is none, and dnnl::error where oneDNN fails for another reason.
 std::vector<std::unique_ptr<convolution_kernel>> convolution_candidates(const device& dev, const convolution_shape& s,
                                                                         const desc& weights, std::size_t batch,
                                                                         direction d);

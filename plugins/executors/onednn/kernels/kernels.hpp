@@ -2,7 +2,8 @@
 //
 // Loops of our own: ops that oneDNN has no fast code for. The files *.inl are compiled once per instruction set
 // (kernels.inl includes them), and kernels_for() chooses at run time. Kernels run on the calling thread only.
-// Arithmetic is fp32, also where elements are bf16 in memory; long sums are fp64.
+// Arithmetic is fp32, also where elements are bf16 in memory; sums of batch norm and over logits are fp64, of partial
+// sums in fp32.
 //
 // The multi-versioned functions of regatta/simd.hpp would not do here: the number of lanes, and with it the layout of
 // images, depends on the instruction set, which must be the one that oneDNN uses.

@@ -6,8 +6,9 @@
 namespace onednn {
 
 // A two-dimensional convolution, plus a bias. prepare() chooses a kernel for each direction that is needed and logs a
-// warning if it is oneDNN's reference code; it throws RG_E_UNSUPPORTED if there is no kernel. Requires the result of
-// convolution_weight_layout() in w->layout before prepare(). The output is blocked by channels.
+// warning if it is oneDNN's reference code; it throws RG_E_UNSUPPORTED if there is no kernel. Requires in w->layout,
+// before prepare(), the result of convolution_weight_layout() or, with device::row_major, the canonical layout. The
+// output is blocked by channels.
 class convolution final : public op {
 public:
   // `bias` is null if there is none, or if the batch norm after this op takes it over. s.bias and s.half are

@@ -14,9 +14,10 @@ namespace onednn {
 // Must not be moved: ops refer to its device. Functions that compute set the calling thread's number of OpenMP threads.
 class model {
 public:
-  // Compiles the graph, which is not read afterwards. Throws RG_E_CONFIG or RG_E_UNSUPPORTED for a graph or a setup
-  // that this executor or CPU cannot run. With RG_PURPOSE_INIT activations get no memory, and only describe(), init(),
-  // canonical(), from_canonical(), metric(), count() and kernels(), which returns null, may be called.
+  // Compiles the graph, which is not read afterwards. Throws rg::error, RG_E_CONFIG or RG_E_UNSUPPORTED, for a graph or
+  // a setup that this executor or CPU cannot run, std::bad_alloc, and dnnl::error where oneDNN fails. With
+  // RG_PURPOSE_INIT activations get no memory, and only describe(), init(), canonical(), from_canonical(), metric(),
+  // count() and kernels(), which returns null, may be called.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
 
   rg_model_info describe();

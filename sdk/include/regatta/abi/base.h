@@ -41,7 +41,7 @@ enum {
   RG_E_DEVICE = -4,      /* the device or its memory is unusable; this rank cannot go on */
   RG_E_PLUGIN = -5,      /* a bug in the plugin; the plugin's state is unknown: exit code 3 */
   RG_E_UNSUPPORTED = -6, /* not compiled in, or not available on this machine: the case is skipped, exit code 77 */
-  RG_E_CANCELLED = -7    /* ended by cancel(), by close() or because the engine aborts the run */
+  RG_E_CANCELLED = -7    /* ended by cancel(), or because the run fails */
 };
 
 enum { RG_LOG_ERROR = 0, RG_LOG_WARNING = 1, RG_LOG_INFO = 2, RG_LOG_DEBUG = 3 };
@@ -83,9 +83,10 @@ enum {
 };
 
 /* One parameter of a component, which a user sets under [model], [transport] or [strategy]. `name` must be neither
- * "plugin" nor the id of its own component, and matches [a-z][a-z0-9_]*, at most 64 characters. `min` and `max` bound a
- * number, or each element of an array, inclusively; an infinity leaves one side open. If both are NaN or both are 0,
- * the parameter has no bounds. The engine refuses a plugin whose default is not allowed. */
+ * "plugin" nor the id of a component of the same kind, in any plugin, and matches [a-z][a-z0-9_]*, at most 64
+ * characters. `min` and `max` bound a number, or each element of an array, inclusively; an infinity leaves one side
+ * open. If both are NaN or both are 0, the parameter has no bounds. The engine refuses a plugin whose default is not
+ * allowed. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;

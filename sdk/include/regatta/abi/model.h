@@ -32,12 +32,13 @@ typedef struct rg_tensor {
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
   uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
-  const int64_t* shape;  /* [ndim]; valid as long as the tensor's other members */
+  const int64_t* shape;  /* [ndim], of a sparse table its rows first; valid as long as the tensor's other members */
   uint64_t storage;      /* elements in memory, including padding that stays zero; 0: the product of shape */
   float decay;           /* factor on the optimizer's weight decay, usually 1; 0: no decay */
   float lr_scale;        /* factor on the learning rate, usually 1 */
   double init_a, init_b;
-  /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
+  /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch, from 1 to the
+   * rows of the table. 0 in a graph, whose executor sets it. */
   uint64_t max_rows;
   /* 0: element e of the shape, counted row-major, is element e in memory, and padding is behind the last one. Not 0:
    * the elements are in an order of the model's own, with padding anywhere; canonical() and from_canonical()
@@ -57,10 +58,10 @@ typedef struct rg_input {
   uint32_t struct_size;
   uint32_t kind;
   const char* name; /* "image", "label" */
-  uint32_t type;    /* RG_F32, RG_I32, RG_I64, RG_U8 */
+  uint32_t type;    /* RG_I32, RG_I64 or RG_U8; of RG_INPUT_VALUES also RG_F32 */
   uint32_t ndim;
   const int64_t* shape; /* [ndim], of one sample; ndim 0: a scalar */
-  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
+  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary; from 1 to what `type` holds */
 } rg_input;
 
 /* TRAIN: the instance computes. INIT: only describe() and init() are needed, e.g. on servers and for `regatta
@@ -181,8 +182,8 @@ typedef struct rg_batch {
   uint32_t table_count;
   const rg_table_rows* tables; /* one for each sparse table, in the order of rg_model_info.tensors */
   /* [rg_model_info.count_kinds]: the counts of count(), summed over all workers and micro-batches of the step; with a
-   * strategy that is not synchronous, this worker's counts times the number of workers. Only in step(), and null if
-   * count_kinds is 0. */
+   * strategy that is not synchronous, from step 1 on this worker's counts times the number of workers. Only in step(),
+   * and null if count_kinds is 0. */
   const uint64_t* global_counts;
   /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
    * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null: all are
@@ -220,7 +221,7 @@ typedef struct rg_hooks {
 typedef struct rg_step_result {
   uint32_t struct_size;
   double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
-  uint64_t count;  /* number of terms in that sum; the result has the mean over all workers */
+  uint64_t count;  /* number of terms in that sum; 0: the batch has no loss. The result has the mean over all workers */
 } rg_step_result;
 
 typedef struct rg_model {
@@ -282,8 +283,8 @@ typedef struct rg_executor {
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */
-  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; a name as rg_component.id is.
-   * Else null. */
+  /* With RG_MEMORY_DEVICE: the kind of device, which the user chooses by train.device; a name as rg_component.id is,
+   * but not "cpu". Else null. */
   const char* device;
 } rg_executor;
 

@@ -206,8 +206,9 @@ typedef struct rg_op_copy_rows {
 /* A matrix product c = alpha * op(a) * op(b) + beta * c, where op(a) is m x k, op(b) is k x n and c is m x n. Matrices
  * are row-major; a_row, b_row and c_row are the elements from one stored row to the next. With RG_GEMM_A the matrix a
  * is stored transposed, as k x m, with RG_GEMM_B b as n x k. If beta is 0, c is not read. Each element is a sum in fp32
- * in an order that depends on this struct alone, and is rounded to c's type at the end. Engines of 1.0 take RG_F32 or
- * RG_BF16, of both a and b, and c of RG_F32. The size of this struct never changes. */
+ * and is rounded to c's type at the end; the order of the sum depends on this struct and on where it is computed (the
+ * host, or which device) alone. Engines of 1.0 take RG_F32 or RG_BF16, of both a and b, and c of RG_F32. The size of
+ * this struct never changes. */
 enum { RG_GEMM_A = 1, RG_GEMM_B = 2 };
 typedef struct rg_gemm {
   uint32_t a_type, b_type, c_type; /* rg_type of each matrix */
@@ -239,8 +240,8 @@ typedef struct rg_run {
 /* Calls function(context, run), which uses the buffers, of any type, and `context` only. An error that it returns ends
  * the run, with the text of rg_host.fail().
  *  - Buffers in host memory: the engine calls it on a thread of this rank, one function at a time in the order of
- *    submit(), while the loop goes on. Under a virtual clock it is called when the declared time is over: bytes at
- *    10 GB/s or flops at 10 GFLOP/s, whichever is longer.
+ *    submit(), while the loop goes on. Under a virtual clock it is called when the declared time is over: 0.1 ns for
+ *    each byte or flop, whichever are more (in `regatta simulate` the default of [work] in the machine file).
  *  - Buffers on a device: the engine calls it within submit(), with the device current for the calling thread. The
  *    function enqueues its kernels in `stream`, behind all operations before, and waits for nothing.
  * In simulations with ghosts the function is not called. */
@@ -270,7 +271,8 @@ typedef struct rg_op_apply {
 } rg_op_apply;
 
 /* target (2 x RG_F64) = {number of non-finite elements, sum of squares of the finite ones} of the gradients, of arena
- * and rows, that this rank applied in `role` since the last commit. `target` is where the arena is. */
+ * and rows, that this rank applied in `role` since the last commit; zeros if updates are not deferred. `target` is
+ * where the arena is. */
 typedef struct rg_op_norm {
   rg_op op;
   uint32_t role;
@@ -283,7 +285,9 @@ typedef struct rg_op_commit {
   rg_op op;
   uint32_t role;
   uint64_t step;
-  rg_buffer total; /* 2 x RG_F64, where the arena is: the sum of the results of RG_OP_NORM over all owners */
+  /* 2 x RG_F64, where the arena is: the sum of the results of RG_OP_NORM over owners that together hold each element
+   * and row once. An owner of all of them passes its own result. */
+  rg_buffer total;
 } rg_op_commit;
 
 /* ------------------------------------------------------------------------------------------ rows of sparse tables */

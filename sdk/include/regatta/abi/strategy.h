@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The ranks of a run. Ranks 0 .. workers - 1 are workers. Servers have the ranks after them, or, if co-located, server
- * k has the same rank as worker k. */
+/* The ranks of a run. Ranks 0 .. workers - 1 are workers. Servers have the ranks after them; if co-located, server k
+ * has the same rank as worker k, as long as there is such a worker. */
 typedef struct rg_cluster {
   uint32_t struct_size;
   uint32_t size; /* number of ranks */
@@ -35,8 +35,9 @@ enum {
   RG_PLAN_SERVERS = 1,     /* needs at least one server; without this flag no server is started */
   RG_PLAN_SYNCHRONOUS = 2, /* all workers have the same weights after end_step */
   RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other (RG_P2P_INDEPENDENT) */
-  /* Reads or writes the bytes of buffers itself, through pointer(). Refused in simulations with ghosts, which have no
-   * bytes. Not needed for row numbers: if the model has sparse tables, RG_I64 in host memory has bytes there, too. */
+  /* Reads or writes the bytes of buffers itself, through pointer(). Refused with ghosts, which have no bytes;
+   * `regatta simulate` then keeps the bytes. Not needed for row numbers: if the model has sparse tables, RG_I64 in host
+   * memory has bytes there, too. */
   RG_PLAN_BYTES = 8,
   /* Exchanges the rows of sparse tables. Without this flag, models with sparse tables are refused. */
   RG_PLAN_ROWS = 16,
@@ -130,7 +131,8 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
+/* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be dropped. */
+enum { RG_HOST_DEFERRED = 1 };
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
  * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.
@@ -216,8 +218,9 @@ typedef struct rg_state {
 
 typedef struct rg_strategy {
   uint32_t struct_size;
-  /* [any] [required] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the
-   * coordinator and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
+  /* [any] [required] Describes what the strategy needs and does. Depends on its arguments alone, and rg_plan.flags not
+   * on the numbers of workers and servers. Called in the coordinator and on every rank, without an instance. Fails with
+   * RG_E_CONFIG if the strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);
   /* [any] [required] Returns 1 if ranks a and b ever exchange a message, else 0: ranks that do not are not connected.
    * Depends on its arguments alone and is symmetric. */

@@ -13,7 +13,7 @@ extern "C" {
 
 enum {
   RG_CAP_ADD = 1,         /* a receive of RG_F32 can add to its buffer (RG_TRANSFER_ADD) */
-  RG_CAP_EXACT_SIZE = 2,  /* a message must be as long as its receive: strategies with RG_PLAN_SHORT are refused */
+  RG_CAP_EXACT_SIZE = 2,  /* messages are as long as their receives: RG_PLAN_SHORT and sparse tables are refused */
   RG_CAP_SLEEP = 4,       /* poll() sleeps while it waits; without this flag it may use the processor all the time */
   RG_CAP_VIRTUAL = 8,     /* keeps a virtual clock, and moves ghosts: buffers that have a size but no bytes */
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers, not only with `peer` */

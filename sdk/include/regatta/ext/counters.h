@@ -22,8 +22,8 @@ typedef struct rg_counter {
 typedef struct rg_own_counters {
   uint32_t struct_size;
   /* [loop] [required] From the end of connect() to close(). Sets `*counters` to an array of `*count` counters, valid
-   * until the next call. The names and their order are the same in every call. The engine calls this at the begin and
-   * the end of the timed region, and records the differences. */
+   * until the next call. The names and their order are the same in every call; values of equal names are added
+   * up. The engine records the increase in the timed region, on workers without that of evaluations. */
   rg_status (*read)(void* self, const rg_counter** counters, uint32_t* count);
 } rg_own_counters;
 

@@ -3,8 +3,8 @@
  * Extension of the host of a model or an executor: sums over all workers in the middle of a step, such as those of
  * synchronised batch norm. They travel over the run's transport, on a lane of their own. A host without this table
  * has a single worker, or workers that exchange nothing (contention control): then there is nothing to sum. The numbers
- * are in host memory, also for a model on a device, which copies them; a run whose transport does not reach host memory
- * is refused. The rules of abi.h hold.
+ * are in host memory, also for a model on a device, which copies them; a run is refused if its transport does not reach
+ * host memory or lacks independent lanes (RG_P2P_INDEPENDENT). The rules of abi.h hold.
  */
 #ifndef REGATTA_EXT_STEP_COLLECTIVES_H
 #define REGATTA_EXT_STEP_COLLECTIVES_H
