@@ -37,6 +37,7 @@ compared_figure test(const std::string& path, const values& a, const values& b, 
   f.a = *median(a);
   f.b = *median(b);
   f.repeats = samples.repeats();
+  f.paired = samples.paired();
   f.ratio = samples.ratio();
   if (!samples.exact()) f.p = samples.p(1);
   return f;
@@ -63,7 +64,7 @@ std::string difference_text(const figure_kind& kind, const interval& ratio) {
   return fmt::format("B is {} {}", amount(ratio), better ? kind.better : kind.worse);
 }
 
-void decide(compared_figure& f, std::size_t tests, bool paired) {
+void decide(compared_figure& f, std::size_t tests) {
   const figure_kind& kind = kind_of(f.path);
   const auto side = [&] { return (f.ratio.estimate > 1) == kind.more_is_better; };
   if (!f.p) {
@@ -73,7 +74,7 @@ void decide(compared_figure& f, std::size_t tests, bool paired) {
     f.verdict = f.ratio.estimate == 1 ? "equal in every repeat" : difference_text(kind, f.ratio);
     return;
   }
-  const std::size_t fewest = paired ? fewest_pairs(tests) : fewest_unpaired(tests);
+  const std::size_t fewest = f.paired ? fewest_pairs(tests) : fewest_unpaired(tests);
   if (*f.p <= level) {
     f.outcome = side() ? outcome_of_test::better : outcome_of_test::worse;
     f.verdict = difference_text(kind, f.ratio);
@@ -164,8 +165,7 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
 comparison compare(const std::vector<compared_result>& results, const std::vector<std::string>& across) {
   comparison all;
   const compared_result& first = results.front();
-  const bool within = all.paired = results.size() == 1;
-  if (within) {
+  if (results.size() == 1) {
     const json& entries = first.document.at("results");
     for (std::size_t i = 1; i < entries.size(); ++i)
       all.cases.push_back(compare_cases(first, entries.front(), first, entries[i], across));
@@ -192,7 +192,7 @@ comparison compare(const std::vector<compared_result>& results, const std::vecto
   for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->p = adjusted[i];
   all.tests = tested.size();
   for (compared_case& c : all.cases)
-    for (compared_figure& f : c.figures) decide(f, std::max<std::size_t>(all.tests, 1), within);
+    for (compared_figure& f : c.figures) decide(f, std::max<std::size_t>(all.tests, 1));
   return all;
 }
 

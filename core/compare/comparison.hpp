@@ -37,6 +37,7 @@ struct compared_figure {
   std::string path;        // "samples_per_second"
   double a = 0, b = 0;     // medians over the repeats
   std::size_t repeats = 0; // of the side that has fewer
+  bool paired = false;     // tested by pairs of repeats of one round
   std::size_t needed = 0;  // if undecided: repeats of each side with which a difference can be significant
   interval ratio;          // B / A
   std::optional<double> p; // adjusted; std::nullopt: not tested, because neither side varies
@@ -56,7 +57,6 @@ struct comparison {
   std::vector<compared_case> cases;
   std::vector<std::string> unmatched; // cases that only one result has
   std::size_t tests = 0;              // how many p-values were adjusted together
-  bool paired = false;                // the cases are of one result
 };
 
 // Compares the first result (at least one) with each other one; with one result, its first case with its other cases.

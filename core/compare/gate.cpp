@@ -61,7 +61,7 @@ std::vector<gate_result> check_gate(const gate& g, const comparison& c) {
         results.push_back(
             {fmt::format(
                  "{} undecided: {} with {} repeats{} [{}]", name, change, f.repeats,
-                 sure ? "" : fmt::format(", at least {} are needed", c.paired ? fewest_pairs(1) : fewest_unpaired(1)),
+                 sure ? "" : fmt::format(", at least {} are needed", f.paired ? fewest_pairs(1) : fewest_unpaired(1)),
                  one.b),
              false});
     }
