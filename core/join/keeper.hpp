@@ -11,7 +11,8 @@
 //          the rank has ended: "status", as waitpid() stores it
 //   end    the launch is over
 //
-// run and fork come with the descriptor of the rank's status page.
+// run and fork also have "secret" and "cpus" (rank_starter::order), and come with the descriptor of the rank's status
+// page.
 #pragma once
 
 #include <cstdint>
