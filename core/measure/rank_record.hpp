@@ -71,8 +71,8 @@ struct rank_record {
   std::string role;                      // "worker 0 + server 0": for people
 
   // The timed region. Of a worker: from its return from the barrier after warm-up to its end of the last step, which is
-  // not before that step's `end`. Of another server: from just before that barrier until all workers have ended their
-  // last step.
+  // not before that step's `end`. Of a server that is no worker: from just before that barrier until all workers have
+  // ended their last step.
   std::int64_t region_begin = 0, region_end = 0;
   // Workers only, and the same on all: a step waits until all workers have computed the step this many steps before. 0
   // if the strategy is synchronous. std::nullopt: it waits for no other worker.
@@ -97,7 +97,7 @@ struct rank_record {
 
   std::int64_t communication_ns = 0; // workers only: CPU time of the loop (transport, strategy, sums) in the region
   std::int64_t server_update_ns = 0; // the optimizer's time as a server in the region
-  std::int64_t drain_ns = 0;         // from region_end until finish() was over, without an evaluation
+  std::int64_t drain_ns = 0;         // workers only: from region_end until finish() was over, without an evaluation
   std::uint64_t bytes_sent = 0, bytes_received = 0; // in the region, as the transport counts them
   std::map<std::string, double> transport_counters; // in the region: counters of the transport's own, by name
   std::uint64_t memory_peak_bytes = 0;              // of the whole run: memory_peak_bytes(); 0: unknown
