@@ -42,9 +42,9 @@ struct link_mark {
 // Returns the links that are far off: by figure, those within hosts before those between hosts, then in the order of
 // `links`. `host_of` has the host of each rank. The usual value of a kind is the median, over its ranks, of the best
 // link from each, so that one bad host among three does not change it. A link is far off if it is worse than that by
-// more than 15 % of it (bandwidth), by more than 100 % of it and 50 us (latency), or by more than 0.01 (loss), and also
-// by more than five robust_spread() (comm/outliers.hpp) of all links of the kind; of the best ones with fewer than five
-// ranks; with fewer than three the spread does not count. A kind of one link has none that is far off.
+// more than 15 % of it (bandwidth), by more than 100 % of it plus 50 us (latency), or by more than 0.01 (loss), and
+// also by more than five robust_spread() (comm/outliers.hpp) of all links of the kind; of the best ones with fewer than
+// five ranks; with fewer than three the spread does not count. A kind of one link has none that is far off.
 std::vector<link_mark> marks_of(const std::vector<rank_link>& links, const std::vector<std::uint32_t>& host_of);
 
 // Returns the pairs of marked links in rounds of one pair, each pair once, at most `most` rounds, those whose value and

@@ -53,8 +53,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(survey, alone, at_once, pairs, pairs_at_once,
 // Surveys the links between ranks; collective if `measure` is. `is_open` says which pairs can be measured. With
 // plan::pairs.alone, all pairs are measured alone; with plan::pairs.at_once, all pairs also in the rounds of
 // tournament(), of ranks / 2 pairs at once. With plan::pairs.many, the three stages above are gone through instead. In
-// the end, pairs with links that are far off are measured alone again, until they were measured plan::pairs.repeats
-// times. With plan::pairs.many, or with plan::pairs.at_once and plan::pairs.hosts, it also measures `halves` and
+// the end, pairs with links that are far off are measured alone again, until no link is or plan::pairs.repeats times in
+// all. With plan::pairs.many, or with plan::pairs.at_once and plan::pairs.hosts, it also measures `halves` and
 // `neighbours`.
 survey survey_links(const plan& p, const std::function<bool(const rank_pair&)>& is_open, const measure_rounds& measure);
 

@@ -37,7 +37,7 @@ public:
 // least min_count times, the most frequent first, at most `most` ids, of which the first `specials` are reserved.
 // "subwords": a model of sentencepiece (unigram, Kudo 2018), always with the five special ids. Reads the file
 // data.vocabulary, or builds one from `texts` beside the first of them, unless it is there and the texts are unchanged.
-// Words of a data.vocabulary stay in its order, and min_count does not count. With config.first_records and no
+// Words of a data.vocabulary stay in its order, and min_count is ignored. With config.first_records and no
 // data.vocabulary: all words of the texts, at most `most` ids, without a file, also for "subwords". `texts` has at
 // least one element; the result keeps no reference to it. Throws failure: usage if there are no words, data.vocabulary
 // does not fit or is a file of words that cannot be read, or this build has no subwords; run if a file is damaged or a
