@@ -30,6 +30,7 @@ inline cluster_layout layout_of(const plan& p) {
 // [main] The transport, connected to all other ranks, and what describes this rank to the coordinator.
 class connection {
 public:
+  // Loads the transport. `control` must outlive this object. Throws failure.
   connection(control_client& control, const plan& p)
       : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})), layout_(layout_of(p)),
         transport_(
@@ -51,7 +52,8 @@ public:
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  // Not part of the constructor: after a failure the transport must outlive its report.
+  // Creates the transport's instance and connects it; collective. Throws failure. Not part of the constructor: after a
+  // failure the transport must outlive its report.
   void connect(const plan& p) {
     std::vector<std::uint32_t> peers;
     for (std::uint32_t r = 0; r < p.ranks; ++r)
@@ -61,6 +63,8 @@ public:
   }
   void close() { transport_.close(); }
 
+  // Returns whether the transport can do the operation among all ranks: of native ones, not every transport can.
+  // Requires connect().
   bool can(const operation& o) {
     if (o.algorithm != "native") return true;
     const void* c = transport_.extension(RG_EXT_COLLECTIVES);
@@ -69,6 +73,8 @@ public:
     return has_native(collectives, transport_.instance().self, o.op) && has_group_of_all(collectives);
   }
 
+  // Returns the setup of a strategy_host for pattern_strategy() with these values (pattern_values) and an arena of so
+  // many fp32 elements. It points into this object and to `values`; a later call changes it. Requires connect().
   strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
     auto t = rg::make_versioned<rg_tensor>();
     t.kind = RG_TENSOR_DENSE;
@@ -113,7 +119,7 @@ private:
   state_report report_;
 };
 
-// The values of the pattern's parameters, and the memory to which they point.
+// The values of pattern_strategy()'s parameters, and the memory to which they point: do not copy it.
 struct pattern_values {
   pattern_values(const operation& o, const std::vector<std::uint64_t>& c) : what(o), counts(c.begin(), c.end()) {
     values[0].s = what.op.c_str();

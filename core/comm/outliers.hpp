@@ -9,8 +9,9 @@ namespace regatta::comm {
 // values far off do not change it. 0 without values.
 double robust_spread(const std::vector<double>& values);
 
-// Which of some values, of hosts that should be equal, are too low: lower than the median by more than 15 %, and by more
-// than five robust_spread(). For two values, those are 15 % below the larger one.
+// Which of some values, of hosts that should be equal, are too low: lower than the median by more than 15 %, and by
+// more than five robust_spread(). Of two values, one that is more than 15 % below the other. usual() is the median; of
+// two values the larger one; without values 0.
 class outlier_rule {
 public:
   explicit outlier_rule(const std::vector<double>& values);

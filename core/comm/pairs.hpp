@@ -11,8 +11,9 @@ namespace regatta::comm {
 
 // Measures the links between pairs of ranks as plan::pairs says; collective. Returns the members of a survey
 // (comm/survey.hpp), with this rank's links to others only, and "host": check_host() with plan::pairs.hosts, else null.
-// `seconds` of a link that is slow are exceeded: in each direction, large messages pass as often as the effort of the
-// round says. [main]
+// On a slow link pair_plan::seconds are exceeded: in each direction at least as many large messages pass as the effort
+// of the round says. `open` is empty before and after. If this throws failure, `open` holds the transport: report the
+// failure before it is destroyed, because that may end the process. [main]
 nlohmann::json measure_pairs(control_client& control, const plan& p, std::optional<connection>& open);
 
 } // namespace regatta::comm

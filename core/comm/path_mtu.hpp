@@ -9,22 +9,25 @@
 
 namespace regatta::comm {
 
-// The interface of an address of this host.
+// The interface of an address of this host. Members are empty or 0 if no interface has the address.
 struct address_interface {
-  std::string name;   // "" if no interface has the address
-  std::string subnet; // "10.77.0.0/24"
-  std::uint32_t mtu = 0;
+  std::string name;
+  std::string subnet;    // "10.77.0.0/24"
+  std::uint32_t mtu = 0; // bytes; 0: unknown
 };
+// [any] `address` is numeric.
 address_interface interface_of(const std::string& address);
 
 // UDP datagrams that must not be fragmented, as they arrived from another rank.
 struct arrivals {
-  bool small = false, large = false; // one of 64 bytes; one that fills the MTU of the sender's interface
+  // One of 64 bytes (IPv6: 84), headers included; one that fills the MTU of the sender's interface, up to 65 kB.
+  bool small = false, large = false;
 };
 
-// Sends datagrams of both sizes to all other ranks, three times, and returns what came from each rank: so a path that
-// drops large packets without a word is told from one that drops all UDP. Collective; takes about 0.3 s. `mtu` is that of
-// this rank's interface. All are false if this host has no such socket. [main]
+// Sends datagrams of both sizes to all other ranks, three times, and returns what came, by rank: so a path that drops
+// large packets without a word is told from one that drops all UDP. Collective; takes about 0.3 s. `address` is this
+// rank's, `mtu` that of its interface; with 0 it sends no large ones. All are false for this rank itself, and if this
+// host has no such socket. Throws failure (run) if the case ends. [main]
 std::vector<arrivals> probe_paths(control_client& control, const std::string& address, std::uint32_t mtu);
 
 } // namespace regatta::comm

@@ -16,8 +16,8 @@
 namespace regatta::comm {
 
 // Returns the strategy. Its parameters, in this order: op (a string: allreduce, reducescatter, allgather, alltoall,
-// broadcast, send or push_pull), algorithm (a string: one of algorithms_of(op), or empty if there is only one), and
-// counts (integers: the sizes of the messages in fp32 elements, at least one).
+// broadcast, send, push_pull or, see pair_code(), pair), algorithm (a string: one of algorithms_of(op), or empty if
+// there is only one), and counts (integers: the sizes of the messages in fp32 elements, at least one).
 const rg_strategy& pattern_strategy();
 
 // Returns the number of a step that does the operation on counts[size]; `iteration` makes it unique.
@@ -25,15 +25,16 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
   return (static_cast<std::uint64_t>(size) << 32) | (iteration & UINT32_MAX);
 }
 
-// For the operation "pair" (counts of two sizes), which `regatta comm --matrix` uses: `size` of step_of(), for a step in
-// which this rank and `peer` exchange one message. The rank that leads sends the gradients of counts[large], and receives
-// an answer of counts[0] in its weights; the other rank does the opposite. Other ranks do nothing meanwhile.
+// For the operation "pair" (counts of two sizes), which `regatta comm --matrix` uses: `size` of step_of(), for a step
+// in which this rank and `peer` exchange one message. The rank that leads sends its first counts[large] gradients, and
+// receives an answer of counts[0] elements in its weights; the other rank receives the message in its weights, and
+// sends the answer from its gradients. Ranks outside the pair begin no step for it.
 inline std::size_t pair_code(std::uint32_t peer, bool large, bool leads) {
   return static_cast<std::size_t>(peer) << 2 | (large ? 2U : 0U) | (leads ? 0U : 1U);
 }
 
-// Returns the algorithms of an operation: "native" is the transport's own collective, the others send messages. Empty:
-// the operation has only one algorithm.
+// Returns the algorithms of an operation: "native" is the transport's own collective, which not every transport has
+// (has_native()); the others send messages. Empty: the operation has only one algorithm.
 std::vector<std::string> algorithms_of(const std::string& op);
 // Returns true if the instance `transport` has the collective `op`, one of allreduce, reducescatter, allgather,
 // alltoall and broadcast.
@@ -55,9 +56,9 @@ bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 //                  of its server, which moves more
 double bus_factor(const std::string& op, std::uint32_t ranks);
 
-// The check of results. Before a checked iteration each rank calls fill() on the elements that the operation uses;
-// afterwards count_wrong() returns how many elements that this rank must then hold are wrong. Values are small
-// integers, so that sums are exact in any order.
+// The check of results. Before a checked iteration each rank calls fill() on its first counts[k] weights and gradients;
+// afterwards count_wrong() of the same elements returns how many of those that the operation had to set on this rank
+// are wrong; 0 for a rank that takes no part. Values are small integers, so that sums are exact in any order.
 void fill(std::uint32_t rank, std::span<float> weights, std::span<float> gradients);
 std::uint64_t count_wrong(const std::string& op, std::uint32_t rank, std::uint32_t ranks,
                           std::span<const float> weights, std::span<const float> gradients);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of one run of `regatta comm`: one transport, a number of ranks, several operations, many sizes.
+// The plan of one run of `regatta comm` or `regatta preflight`, as one of its ranks gets it: one transport, a number of
+// ranks, several operations, many sizes.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@ struct pair_plan {
   bool alone = false;    // each pair while the others wait
   bool at_once = false;  // disjoint pairs at the same time
   bool many = false;     // so many ranks that only some pairs are measured alone (comm/survey.hpp); instead of both
-  double seconds = 0.02; // for a pair's latency and for its bandwidth in each direction, about
+  double seconds = 0.02; // about: for a pair's latency, and as long again for its bandwidth in each direction
   bool hosts = false;    // one rank is on each host: measure its CPUs and its path MTU, too
-  unsigned threads = 1;  // with `hosts`: the CPUs of this rank's host
+  unsigned threads = 1;  // with `hosts`: the number of CPUs of this rank's host, all of which are measured at once
 };
 
 struct plan {
@@ -39,7 +40,7 @@ struct plan {
   std::uint64_t spin_ns = 0;         // how long a waiting rank polls before it sleeps
   std::vector<operation> operations; // native ones that the transport lacks are skipped
   std::vector<std::uint64_t> counts; // sizes of the messages, in fp32 elements; at least one
-  double seconds = 0.2;              // to measure each size, about: with 5 to 5000 iterations
+  double seconds = 0.2;              // to measure each size, about, after a tenth of warm-up: 5 to 5000 iterations
   pair_plan pairs;                   // with counts of two sizes: for latency, for bandwidth
 };
 
@@ -49,7 +50,7 @@ struct measurement {
   std::uint64_t bytes = 0;      // size of the messages: an element of plan::counts in bytes
   std::vector<std::int64_t> ns; // of each iteration, for `send` half of it; empty on a rank that takes no part
   std::uint64_t wrong = 0;      // wrong elements in two checked iterations, before and after the measured ones
-  double cpu_seconds = 0;       // of this rank's process, all measured iterations together
+  double cpu_seconds = 0;       // of this rank's process, all measured iterations together; `send`: both messages
 };
 
 // Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.

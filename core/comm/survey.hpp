@@ -6,9 +6,10 @@
 // A link may only be called slow for a measurement during which no other pair sends: pairs at once may share a trunk, a
 // switch or, in test hosts, the CPUs. So many ranks are surveyed in three stages:
 //   1. some rounds of the tournament, one pair after the other: a few links of every rank, which show slow hosts;
-//   2. all pairs, as many at once as reach 70 % of the rates that they have alone: which of them deserve a closer look;
-//      so a link that has 60 % of the usual rate is found there;
-//   3. those alone, and every link that is far off by then several times.
+//   2. all pairs, or as many as fit into 90 s, as many at once as reach 70 % of the rates that they have alone: which
+//      of them deserve a closer look; so a link that has 60 % of the usual rate is found there;
+//   3. those with fewer pairs at once, what is left of them alone, and every link that is far off by then several
+//      times.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +23,15 @@
 
 namespace regatta::comm {
 
-// The links of all ranks that some rounds have measured, and how long they took: the same on all ranks.
+// The links of all ranks that some rounds have measured, and how long they took on rank 0: the same on all ranks.
 struct measured_rounds {
   std::vector<rank_link> links;
   double seconds = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measured_rounds, links, seconds)
 
-// The least number of large messages in each direction, after one of warm-up: quick 1, normal 3. More follow as long as
-// they take less than plan::pairs.seconds together.
+// The least number of messages that are timed, small ones and large ones in each direction, after one of warm-up:
+// quick 1, normal 3. More follow as long as they take less than plan::pairs.seconds together.
 enum class effort { quick, normal };
 // Measures rounds, one after the other, and returns the links of all ranks; collective. `name` is for messages.
 using measure_rounds =
@@ -42,22 +43,26 @@ struct survey {
   std::size_t pairs = 0;                 // that could be measured
   std::size_t pairs_at_once = 0;         // in a round of `at_once`, at most
   double rate_at_once = 0;               // share of their rates alone that they reach then: the median; 0: not known
-  double halves = 0, neighbours = 0;     // bytes/s of all pairs of across_halves() or of_neighbours() at once
-  double seconds_alone = 0, seconds_at_once = 0, seconds_again = 0; // that the three stages took
+  // bytes/s of all pairs of across_halves() or of_neighbours() at once, a pair's directions in turn; 0: not measured
+  double halves = 0, neighbours = 0;
+  double seconds_alone = 0, seconds_at_once = 0, seconds_again = 0; // that the stages took on rank 0
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(survey, alone, at_once, pairs, pairs_at_once, rate_at_once, halves, neighbours,
                                    seconds_alone, seconds_at_once, seconds_again)
 
 // Surveys the links between ranks; collective if `measure` is. `is_open` says which pairs can be measured. With
-// plan::pairs.alone, all pairs are measured alone; with plan::pairs.at_once, all are also measured at once, as many as
-// there are. With plan::pairs.many, the three stages above are gone through instead.
+// plan::pairs.alone, all pairs are measured alone; with plan::pairs.at_once, all pairs also in the rounds of
+// tournament(), of ranks / 2 pairs at once. With plan::pairs.many, the three stages above are gone through instead. In
+// the end, pairs with links that are far off are measured alone again, until no link is or plan::pairs.repeats times in
+// all. With plan::pairs.many, or with plan::pairs.at_once and plan::pairs.hosts, it also measures `halves` and
+// `neighbours`.
 survey survey_links(const plan& p, const std::function<bool(const rank_pair&)>& is_open, const measure_rounds& measure);
 
 // A rank, as the sender or the receiver of links, most of which are far off.
 struct bad_end {
   std::uint32_t rank = 0;
   bool sends = true;
-  std::size_t bad = 0, measured = 0; // its links in this direction, without those to ranks that were found before
+  std::size_t bad = 0, measured = 0; // its links in this direction, without those with ranks that were found before
 };
 
 // Returns the ranks that explain bad links: those of which more than half of their measured links in one direction, and

@@ -28,7 +28,7 @@ public:
   // [main] Connects, authenticates and receives the job, within 10 s; then starts the control thread. `secret` comes
   // from read_rank_arguments(), `page` is the page that the coordinator reads. Throws failure: usage if `host` is no IP
   // address, else run. The calling thread is the one that dumps show as main. If the connection is lost later (the
-  // coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit.
+  // coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit(1).
   control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, status_page page);
   // Waits at most 1 s until queued messages are passed to the kernel. Must not run on the control thread.
   ~control_client();
@@ -85,9 +85,10 @@ public:
   // runs when this returns; an empty function withdraws it. Do not call this from the callback.
   void on_death(std::function<void(std::uint32_t rank)> f);
   // [main] Sets the function that describes this rank when the run makes no progress. It returns an object with
-  // "lines", texts that the coordinator prints, and "loop", the id (gettid) of a thread whose stack is printed beside
-  // the main thread's; both optional. It runs on the control thread, even while all others hang, and must not take
-  // longer than some 100 ms; the text of an exception becomes a line. Replaces the previous function as on_death()
+  // "lines", texts that the coordinator prints, "waits", the first of its pending operations as text, "answers", false
+  // if the thread that runs the exchange hangs, and "loop", the id (gettid) of that thread, whose stack is printed
+  // beside the main thread's; all optional. It runs on the control thread, even while all others hang, and must not
+  // take longer than some 100 ms; the text of an exception becomes a line. Replaces the previous function as on_death()
   // does.
   void on_describe(std::function<nlohmann::json()> f);
   // [any] Returns whether the case has ended early, or the connection is lost. Lock-free.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions are [any],
-// and throw failure (run) if OpenSSL fails.
+// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions are [any];
+// random_bytes() and hmac_sha256() throw failure (run) if OpenSSL fails.
 #pragma once
 
 #include <array>

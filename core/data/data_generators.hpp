@@ -29,7 +29,8 @@ const data_generator* find_data_generator(std::string_view format);
 
 // [main] Writes the data into `folder`, which must be missing or empty, completely or not at all: a temporary folder
 // beside it is renamed. Creates its parents. A format always gives the same files. If another process fills `folder`
-// meanwhile, keeps that. Throws failure: usage if it is not empty at the start, run if it cannot be written.
+// meanwhile, keeps that. Throws failure: usage if it is not empty or cannot be read at the start, or if this build
+// cannot generate the format (imagenet without a JPEG encoder), run if it cannot be written.
 void write_generated_data(const data_generator& data, const std::filesystem::path& folder);
 
 // Arguments for write_generated_data(); `data` is valid for ever.

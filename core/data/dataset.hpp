@@ -51,7 +51,7 @@ public:
 
   // [any, several threads at once] Writes sample `index` (below size()) into one slot per input, in the order of the
   // inputs that the format was made for. Random choices depend only on `draw`, a seed of this sample in this epoch.
-  // Throws bad_record if the record is damaged.
+  // Throws bad_record if the record is damaged, failure (run) if no other record could take its place.
   virtual void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const = 0;
 };
 
@@ -63,8 +63,9 @@ void require_indices(const data_input& input, const char* format);
 void require_scalar(const data_input& input, const char* format);
 
 // [main] Returns a source that reads `format`, which was made for `inputs`, on the calling thread and `threads` - 1
-// more. `skip`: the next record replaces a damaged one. `shuffle` and `seed` decide the order of samples. Requires that
-// the format has a sample. Throws failure: usage for more than 64 inputs, run if a thread cannot be started.
+// more. `skip`: the next record replaces a damaged one; else, and if all are damaged, fill() throws failure (run).
+// `shuffle` and `seed` decide the order of samples. Requires that the format has a sample. Throws failure: usage for
+// more than 64 inputs, run if a thread cannot be started.
 std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
                                                  std::int64_t threads, bool skip, bool shuffle, std::uint64_t seed);
 

@@ -10,6 +10,7 @@
 
 namespace regatta {
 
+// One thread at a time.
 class producer {
 public:
   // Starts `/bin/sh -c command` in a process group of its own; it shares this process's standard input, output and

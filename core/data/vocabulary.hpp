@@ -37,9 +37,11 @@ public:
 // least min_count times, the most frequent first, at most `most` ids, of which the first `specials` are reserved.
 // "subwords": a model of sentencepiece (unigram, Kudo 2018), always with the five special ids. Reads the file
 // data.vocabulary, or builds one from `texts` beside the first of them, unless it is there and the texts are unchanged.
-// With config.first_records and no data.vocabulary: all words of the texts, without a file. `texts` has at least
-// one element; the result keeps no reference to it. Throws failure: usage if there are no words, data.vocabulary does
-// not fit or this build has no subwords, run if a file is damaged or a model cannot be trained or written.
+// Words of a data.vocabulary stay in its order, and min_count is ignored. With config.first_records and no
+// data.vocabulary: all words of the texts, at most `most` ids, without a file, also for "subwords". `texts` has at
+// least one element; the result keeps no reference to it. Throws failure: usage if there are no words, data.vocabulary
+// does not fit or is a file of words that cannot be read, or this build has no subwords; run if a file is damaged or a
+// model cannot be read, trained or written. A file of words that cannot be written is no error.
 std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std::vector<const text_file*>& texts,
                                             std::uint64_t most, std::uint32_t specials);
 

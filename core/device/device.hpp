@@ -34,7 +34,7 @@ public:
   // [main] Opens device `index` (counted from 0) by the executor's `functions`, which are copied; the executor must
   // stay loaded. `name` begins the text of errors. `wake` is called on a thread of the executor when work for which
   // notify() was called has completed; it must not block or call the device. Throws failure: skipped if there is no
-  // such device, plugin if a function is missing.
+  // such device, plugin if a required function is missing, else by the status of open() as above.
   device(const rg_device& functions, std::string name, std::int32_t index, const plugin_host::log_function& log,
          std::function<void()> wake);
   // [main] Waits for all streams and frees all memory, also that of allocate() and allocate_shared(). No host_memory or

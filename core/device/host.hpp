@@ -13,8 +13,8 @@ namespace regatta {
 // The processor of the host's memory. allocate() and allocate_shared() return zeroed memory, aligned to 64 bytes, which
 // this object owns; they throw failure (run) if there is not enough. All work is complete when a call returns, and the
 // ranges of copy() may overlap. run() returns false if an index lies outside the target, and throws failure (plugin)
-// for GATHER and SCATTER. A SELECT that finds more than index_count elements only sets *found, to 2^64 - 1; the
-// contents of index are then undefined. One call at a time.
+// for GATHER_ROWS and SCATTER_ROWS. A SELECT that finds more than index_count elements only sets *found, to 2^64 - 1;
+// the contents of index are then undefined. One call at a time.
 class host_processor final : public processor {
 public:
   void* allocate(std::uint64_t bytes) override;

@@ -2,15 +2,17 @@
 //
 // The agent of a host: a child of the first process that a launcher started there. It holds the only connection between
 // its host and the coordinator. The launched processes of the host connect to it, and it has them start the ranks of
-// each run, watches these, and passes their frames on (join/remote_host.hpp). Between runs it serves requests, by
-// their member "t":
+// each run, watches these, and passes their frames on ("run": join/remote_host.hpp). Between runs it serves requests,
+// by their member "t". An answer has "t": "done", and "error" if the request could not be met, else the members named
+// here:
 //
-//   join     have all launched processes join a transport; answer: "done", or "error"
-//   address  resolve "interface" (launch/address.hpp); answer: "addresses", "interfaces" with their speed and MTU
+//   join     have all launched processes join the component "transport" of the plugin "file"
+//   address  resolve "interface" (addresses_of_interfaces(), launch/address.hpp); answer: "addresses"
 //   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
 //            only those of "read" are read, others have ""
-//   listen   answer: "ports" on the addresses "addresses", each open until "probed"
-//   probe    connect to "targets", pairs of address and port; answer: "failed", by target: why, "" if it succeeded
+//   listen   close the ports of the last "listen"; answer: "ports", open ones on the addresses "addresses"
+//   probe    connect to "targets", pairs of address and port, at once, for at most 4 s; answer: "failed", by target:
+//            why, "" if it succeeded
 //   leave    the launch is over; no answer
 #pragma once
 
@@ -28,8 +30,8 @@ struct agent_setup {
   blob secret;           // of the launch
 };
 
-// Serves until the launch is over, and returns its exit code. Throws failure (run) if the coordinator is gone. All ranks
-// of the host have then ended. [main]
+// Serves until the launch is over, and returns 0. Throws failure (run) if the coordinator is gone; the ranks of the
+// host were then killed. [main]
 int run_agent(agent_setup setup);
 
 } // namespace regatta

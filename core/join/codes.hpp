@@ -15,11 +15,11 @@ namespace regatta {
 std::string make_code();
 
 // Returns the secret of a handshake from a code as a person types it: case, spaces and hyphens do not count. Throws
-// failure (usage) if it has not 16 letters and digits of codes.
+// failure (usage) if it has not 16 letters and digits, or one of I, L, O and U, which no code has.
 blob secret_of_code(const std::string& typed);
 
-// Encrypts the launch's secret of 32 bytes under the secret of a code, or decrypts it: both are the same operation. Each
-// code must be used for one launch only, and `nonce` be random.
+// Encrypts the launch's secret of 32 bytes under the secret of a code, or decrypts it: both are the same operation.
+// Each code must be used for one launch only, and `nonce` be random.
 blob under_code(const blob& secret_of_code, const blob& nonce, const blob& launch_secret);
 
 } // namespace regatta

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SIGINT, SIGTERM and SIGHUP in the processes of a launch. A launcher that ends its job sends them to its processes one
-// after the other, or also to their children. Only the campaign ends a run in order and keeps the finished cases, so the
-// other processes stay for it: process 0 passes the first signal on to the campaign, and the rest wait some seconds for
-// the end of the launch.
+// after the other, or also to their children. Only the campaign ends a run in order and keeps the finished cases, so
+// the other processes stay for it: process 0 passes each signal on to the campaign, and the rest wait 3 s for the end
+// of the launch.
 #pragma once
 
 #include <sys/types.h>

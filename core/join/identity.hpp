@@ -10,17 +10,18 @@
 
 namespace regatta {
 
-// Returns what an agent tells the coordinator about its host: "host" (its name), "who" (what this program is: name and
-// value of each property that must be equal on all hosts), "cpus" and "limit" (cpu_supply; null: no limit), "address"
-// and "peer" (numeric, of the connection `coordinator`), and "description" (machine/host.hpp). [any]
+// Returns what an agent tells the coordinator about its host: "host" (its name), "who" (what this program is: value by
+// name of each property that should be equal on all hosts), "cpus" and "limit" (cpu_supply; null: no limit),
+// "free_bytes" (available_bytes()), "address" and "peer" (numeric, of this and the other end of the connection
+// `coordinator`; "": unknown), and "description" (machine/host.hpp). [any]
 nlohmann::json describe_this_host(const unique_fd& coordinator);
 
-// Compares the "who" of all hosts. Returns a table with a column for each host and a row for each property that differs;
-// empty: all are equal. `names` are the hosts.
+// Compares the "who" of all hosts, at least one. Returns a newline and a table with a column for each host and a row
+// for each property that differs; empty: all are equal. `names` are the hosts.
 std::string differences_of_hosts(const std::vector<std::string>& names, const std::vector<nlohmann::json>& who);
 
-// Returns a warning for each property of hosts that makes them unequal machines (CPU model, cores, memory, kernel,
-// libraries), with the values of the first host and of the first one that differs.
+// Returns a warning for each property of hosts that makes them unequal machines (CPU model, cores, memory by 2 % or
+// more, CPU quota, governor, kernel, libraries), with the values of the first host and of the first one that differs.
 std::vector<std::string> unequal_machines(const std::vector<std::string>& names,
                                           const std::vector<nlohmann::json>& descriptions);
 

@@ -11,7 +11,8 @@
 //          the rank has ended: "status", as waitpid() stores it
 //   end    the launch is over
 //
-// run and fork come with the descriptor of the rank's status page.
+// run and fork also have "secret" and "cpus" (rank_starter::order), and come with the descriptor of the rank's status
+// page.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +27,19 @@
 
 namespace regatta {
 
-// Functions that a launched process calls for requests. Both return an exit code and must not throw. run() takes part in
-// one run until that has ended, and owns the descriptor `status`.
+// Functions that a launched process calls for requests. Both return an exit code and must not throw. run() takes part
+// in one run until that has ended, and owns the descriptor `status`.
 struct launcher_request_handlers {
   std::function<int(const std::string& file, const std::string& transport)> join;
   std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status)> run;
 };
 
-// Serves the agent's requests until the launch is over or the agent is gone. Returns whether it is over. [main]
+// Serves the agent's requests until the launch is over or the agent is gone. Returns whether it is over. Throws failure
+// (run) if the agent ends before it has taken an answer. [main]
 bool serve_agent(int agent, const launcher_request_handlers& handlers);
 
-// The agent's side: the launched processes of its host. A process handles one request at a time. Functions that send a
-// request throw failure (run) if the process is gone. [main]
+// The agent's side: the launched processes of its host, numbered by slot (host_link::slots). A process handles one
+// request at a time. Functions that send a request throw failure (run) if the process is gone. [main]
 class keepers : public rank_starter {
 public:
   ~keepers() override; // tells the processes that the launch is over; does not wait for them

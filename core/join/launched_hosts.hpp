@@ -30,9 +30,9 @@ struct launch_meeting {
 
 class launched_hosts : public host_group {
 public:
-  // Waits until all processes of the launch have joined, at most 60 s. Throws failure (run) if some have not, and names
-  // them; failure (usage) if the hosts run different programs, with a table of who has what, unless `allow_different`.
-  // [main]
+  // Waits until all processes of the launch have joined, at most 60 s, or without a limit if the meeting has codes.
+  // Throws failure (run) if some have not, and names them, or if a host leaves meanwhile; failure (usage) if the hosts
+  // run different programs, with a table of who has what, unless `allow_different`. [main]
   launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different);
   ~launched_hosts() override; // tells the agents that the launch is over; does not wait for them
   launched_hosts(const launched_hosts&) = delete;
@@ -45,20 +45,22 @@ public:
   const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
 
-  // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it.
+  // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, and "address": by which other
+  // hosts reach it.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
   // The programs of hosts(): name and value of each property that should be equal on all (join/identity.hpp).
   const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }
-  // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null if
-  // it is missing.
+  // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null
+  // if it is missing. Throws failure (run) if a host is gone or does not answer within 60 s.
   std::vector<nlohmann::json> file_sums(const std::vector<std::string>& paths, const std::vector<std::string>& read);
+  // Returns warnings about hosts that are unequal machines, or run different programs.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:
   // Tells the agents that the launch is over.
   void dismiss() noexcept;
-  // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error", and if
-  // a host is lost.
+  // Sends a request to each host and returns their answers. Throws failure with the host's name: usage for an "error",
+  // run if a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 

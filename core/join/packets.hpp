@@ -23,16 +23,19 @@ namespace regatta {
 unique_fd listen_at(const std::string& name);
 // Returns a connection to the process that listens under the name, or -1 if none of this user does.
 unique_fd connect_at(const std::string& name);
-// Accepts a connection; -1 if there is none, or if it belongs to another user. Stores the process at its other end.
+// Waits for a connection and accepts it; -1 if that fails (on a non-blocking socket: if there is none), or if it
+// belongs to another user. Stores the process at its other end in `peer`; -1: none.
 unique_fd accept_at(int listener, pid_t& peer);
 
-// Sends a packet, with duplicates of the descriptors (at most 4). Throws failure (run) if the other end is gone.
+// Sends a packet of at most 64 KiB, with duplicates of the descriptors (at most 4). Throws failure (run) if the other
+// end is gone.
 void put(int socket, const nlohmann::json& what, std::span<const int> descriptors = {});
-// Receives a packet; std::nullopt if the other end is gone or the packet is no object. Appends descriptors that came
+// Waits for a packet; std::nullopt if the other end is gone or the packet is no object. Appends descriptors that came
 // with it to `descriptors`.
 std::optional<nlohmann::json> get(int socket, std::vector<unique_fd>* descriptors = nullptr);
 
-// Waits until one of the descriptors is readable, -1 entries excepted. Returns its index; std::nullopt after `until`.
+// Waits until one of the descriptors is readable or its other end is gone, -1 entries excepted. Returns the first such
+// index; std::nullopt after `until`.
 std::optional<std::size_t> wait_readable(std::span<const int> descriptors, std::chrono::steady_clock::time_point until);
 
 } // namespace regatta

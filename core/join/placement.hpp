@@ -16,8 +16,8 @@ namespace regatta {
 
 // Places the ranks of a layout on hosts, of which each has the launched processes `slots`, ascending. With "block" the
 // ranks fill one host after the other; with "round_robin" each host takes one rank in turn. `server_hosts` > 0: that
-// many hosts, the last ones, run only servers that have a rank of their own, and the others only workers. Returns
-// std::nullopt if there are fewer processes than ranks.
+// many hosts, the last ones (but never all), run only servers that have a rank of their own, and the others only
+// workers; without such servers it does not count. Returns std::nullopt if there are fewer processes than ranks.
 std::optional<placement> place_ranks(const std::vector<std::vector<std::uint32_t>>& slots, const cluster_layout& layout,
                                      const std::string& place, std::uint32_t server_hosts);
 

@@ -17,10 +17,12 @@
 
 namespace regatta {
 
-// Returns null if no launcher started this process. Under a launcher it returns only in the campaign, once all processes
-// have joined. The launched processes themselves serve the launch and then exit, process 0 with the campaign's exit code
-// (1 if a signal killed the campaign) and the others with 0. Throws failure as find_launcher() and
-// launched_hosts::launched_hosts() do. Call it before there are threads, because it forks. [main]
+// Returns null if no launcher started this process. Under a launcher it returns only in the campaign, once all
+// processes have joined. The launched processes themselves serve the launch and then exit: process 0 with the
+// campaign's exit code (1 if a signal killed the campaign), the others with 0; with 130 if they got a signal, else 1 or
+// the code of their agent if the launch did not end in order. Throws failure as find_launcher(), read_secret(),
+// pmix_exchange and launched_hosts::launched_hosts() do, also (usage) if launcher_environment::slots is 0, and (run) if
+// process 0 cannot listen or a process cannot fork. Call it before there are threads, because it forks. [main]
 std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_handlers& handlers, bool allow_different);
 
 // As start_under_launcher(), without a launcher: this process becomes process 0 and waits for `others` hosts on which
@@ -28,9 +30,10 @@ std::unique_ptr<launched_hosts> start_under_launcher(const launcher_request_hand
 std::unique_ptr<launched_hosts> wait_for_hosts(std::uint32_t others, const launcher_request_handlers& handlers,
                                                bool allow_different);
 
-// `regatta join`: makes this host part of the launch of `address`, HOST:PORT, by a one-time code, and serves it until it
-// is over. Returns the exit code. Throws failure: usage if the address or the code cannot be right, run if the
-// coordinator cannot be reached or does not accept the code. [main]
+// `regatta join`: makes this host part of the launch of `address`, HOST:PORT, by a one-time code, and serves it until
+// it is over. Returns the exit code: 0, or 1 if the launch did not end in order. Throws failure: usage if the address
+// or the code cannot be right, run if the coordinator cannot be reached within 10 s or does not accept the code. Call
+// it before there are threads, because it forks. [main]
 int join_launch(const std::string& address, const std::string& code, const launcher_request_handlers& handlers);
 
 } // namespace regatta

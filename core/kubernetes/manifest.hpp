@@ -18,22 +18,23 @@ struct kubernetes_job {
   std::string namespace_; // empty: that of kubectl's context
   std::string image;
   std::uint32_t processes = 1;
-  std::string cpu;    // a quantity of Kubernetes: "4", "500m"; empty: no limit
-  std::string memory; // a quantity of Kubernetes: "16Gi"; empty: no limit
-  std::uint32_t gpus = 0;
+  // Of each pod:
+  std::string cpu;           // a quantity of Kubernetes: "4", "500m"; empty: no limit
+  std::string memory;        // a quantity of Kubernetes: "16Gi"; empty: no limit
+  std::uint32_t gpus = 0;    // of NVIDIA
   std::string results_claim; // a PersistentVolumeClaim that every pod mounts; empty: a folder that ends with the pod
   bool one_per_node = false; // no two pods on one node
   std::string file_name;     // of the experiment, without folder
   std::string experiment;    // its text
-  std::string secret;        // of the run, as text without newline
+  std::string secret;        // of the launch (join/secret.hpp), as text without newline
 };
 
 // The port on which process 0 listens for the others.
 inline constexpr std::uint16_t kubernetes_port = 7117;
 
 // [any] Returns why `name` cannot name a Job of so many pods and its Service ("expected ..."); nullopt if it can. Pod k
-// has the host name NAME-k, which must be a DNS label: at most 63 lower-case letters, digits and '-', the first a letter,
-// the last no '-'.
+// has the host name NAME-k, which must be a DNS label: at most 63 lower-case letters, digits and '-', the first a
+// letter, the last no '-'.
 std::optional<std::string> job_name_problem(const std::string& name, std::uint32_t processes);
 // [any] Returns why `name` is no namespace ("expected ..."); nullopt if it is one.
 std::optional<std::string> namespace_problem(const std::string& name);
@@ -43,8 +44,8 @@ std::optional<std::string> image_problem(const std::string& image);
 // a DNS label cannot have, and short enough for 4096 pods.
 std::string job_name_of(const std::string& experiment);
 
-// [any] Return the quantity of Kubernetes; nullopt if the text is none. CPUs: "4", "0.5", "500m", above 0. Memory: sizes
-// such as "16GiB", and as Kubernetes writes them ("16Gi"), from 1 MiB on.
+// [any] Return the quantity of Kubernetes; nullopt if the text is none. CPUs: "4", "0.5", "500m", above 0, in whole
+// thousandths. Memory: sizes such as "16GiB", and as Kubernetes writes them ("16Gi"), from 1 MiB on.
 std::optional<std::string> cpu_quantity(const std::string& text);
 std::optional<std::string> memory_quantity(const std::string& text);
 

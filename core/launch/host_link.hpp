@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host on which a launcher has started processes, as a run of one host need not know it: join/agent_link.hpp has the
-// connection to it.
+// A host on which a launcher has started processes, as a run sees it. join/agent_link.hpp implements it by a connection
+// to the host.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct remote_plan {
   std::map<std::uint32_t, rank_plan> ranks; // by number in the run
   std::uint32_t size = 0;                   // ranks of the run, on all hosts
   rank_limits limits;
-  blob nonce; // of the run, random
-  bool lasting = false;
+  blob nonce;           // of the run, random
+  bool lasting = false; // as launch_plan::lasting
 };
 
 class host_link {

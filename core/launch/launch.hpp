@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the ranks of one run, watches them, and collects their results. No rank outlives the call, except the processes
-// of another launcher, which serve the next run.
+// Starts the ranks of one run, watches them, and collects their results. No rank outlives the call, except the
+// processes of another launcher, which serve the next run.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ struct launch_plan {
   rank_starter* starter = nullptr;
   rank_limits limits;
   stall_limits stall{}; // for ranks that run, but make no progress
-  // The hosts on which a launcher has started agents; must outlive launch(). Empty: the ranks are children of this
-  // process. With `lasting`, the ranks are the launcher's processes themselves, else these start them.
+  // The hosts on which a launcher has started agents; must outlive launch(). Empty: the ranks run on this host, started
+  // by `starter`. With `lasting`, the ranks are the launcher's processes themselves, else these start them.
   std::vector<host_link*> hosts;
   bool lasting = false;
 };
@@ -88,7 +88,8 @@ struct launch_result {
 // is left. A rank that fails is not thrown, but returned in `failure`. Until launch() returns, SIGINT, SIGTERM and
 // SIGHUP end the run, and a second signal ends the program (launch/interruption.hpp; a signal that came before, within
 // an interruption of the caller, counts as the first). Meanwhile SIGPIPE is ignored, and SIGCHLD has its default
-// action. Only one launch at a time in a process. Throws failure (run) if it cannot listen or start a process.
+// action. Only one launch at a time in a process. Throws failure (run) if it cannot listen or start a process, or if a
+// host of launch_plan::hosts has left the launch before.
 launch_result launch(const launch_plan& plan, const launch_hooks& hooks);
 
 } // namespace regatta

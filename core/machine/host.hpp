@@ -9,7 +9,8 @@ namespace regatta {
 
 // Returns an object for "hosts" of the context: this machine's name, cpu with its vector extensions, cores (that this
 // process may run on), memory_bytes (that it may use: the cgroup's limit if that is smaller), cgroup_cpus, governor,
-// gpus, interfaces, kernel, libraries. `cgroup_cpus` is the caller's cgroup_cpu_limit(); infinity becomes null.
+// gpus (NVIDIA's models), interfaces (a list of name, bits_per_second and mtu in bytes), kernel, libraries (by name).
+// `cgroup_cpus` is the caller's cgroup_cpu_limit(); infinity becomes null.
 nlohmann::json describe_host(double cgroup_cpus);
 
 } // namespace regatta

@@ -23,12 +23,16 @@
 namespace regatta {
 
 // One timed step, as the compute thread of a worker spends it. begin, compute_end and end are points in time; the
-// others are durations inside [begin, end]. The time that they do not cover is reported as "other".
+// others are durations inside [begin, end]. The time that they do not cover is reported as "other". On a device with
+// timing marks, forward, backward, update, blocked and a part of input are times of the device (device_times::parts),
+// compute_end is end, and stalled is 0.
 struct step_time {
   std::int64_t begin = 0;
-  std::int64_t input = 0;       // until the batch was in memory
-  std::int64_t forward = 0;     // without waits in need(), which are part of `blocked`
-  std::int64_t backward = 0;    // forward and backward cover all micro-batches of the step
+  std::int64_t input = 0;   // until the batch was in memory
+  std::int64_t forward = 0; // without waits in need(), which are part of `blocked`
+  // forward and backward cover all micro-batches of the step. Of a model that does not report RG_PHASE_BACKWARD, this
+  // is the whole pass.
+  std::int64_t backward = 0;
   std::int64_t update = 0;      // the optimizer's work on this thread
   std::int64_t blocked = 0;     // waits for bytes, peers or servers, minus updates
   std::int64_t compute_end = 0; // when the backward pass ended
@@ -66,8 +70,9 @@ struct rank_record {
   std::optional<std::int32_t> numa_node; // of the CPUs that it may run on; std::nullopt: several, or unknown
   std::string role;                      // "worker 0 + server 0": for people
 
-  // The timed region: from this rank's return from the barrier after warm-up to its end of the last step, which is not
-  // before that step's `end`.
+  // The timed region. Of a worker: from its return from the barrier after warm-up to its end of the last step, which is
+  // not before that step's `end`. Of a server that is no worker: from just before that barrier until all workers have
+  // ended their last step.
   std::int64_t region_begin = 0, region_end = 0;
   // Workers only, and the same on all: a step waits until all workers have computed the step this many steps before. 0
   // if the strategy is synchronous. std::nullopt: it waits for no other worker.
@@ -90,12 +95,12 @@ struct rank_record {
   // By sparse table: the rows that this worker touched in the timed steps, each counted once in a step.
   std::vector<std::uint64_t> touched_rows;
 
-  std::int64_t communication_ns = 0;                // CPU time of the loop (transport, strategy, sums) in the region
-  std::int64_t server_update_ns = 0;                // the optimizer's time as a server in the region
-  std::int64_t drain_ns = 0;                        // from region_end until finish() was over, without an evaluation
+  std::int64_t communication_ns = 0; // workers only: CPU time of the loop (transport, strategy, sums) in the region
+  std::int64_t server_update_ns = 0; // the optimizer's time as a server in the region
+  std::int64_t drain_ns = 0;         // workers only: from region_end until finish() was over, without an evaluation
   std::uint64_t bytes_sent = 0, bytes_received = 0; // in the region, as the transport counts them
   std::map<std::string, double> transport_counters; // in the region: counters of the transport's own, by name
-  std::uint64_t memory_peak_bytes = 0;              // 0: unknown
+  std::uint64_t memory_peak_bytes = 0;              // of the whole run: memory_peak_bytes(); 0: unknown
   double cpu_seconds = 0;                           // of all threads in the region
   std::optional<gpu_figures> gpu;                   // in the region; std::nullopt: no GPU or no sensors
   std::optional<double> steal; // share of the host's CPU time that the hypervisor gave to others, in the region
@@ -107,8 +112,8 @@ struct rank_record {
   std::uint64_t first_step = 0; // of the region: equals the number of warm-up steps
 
   // For report/result_checks.hpp: bytes that the strategy gave to the transport in the region, as the engine counts
-  // them; whether a gradient was not 0 and a learning rate above 0 (workers only); whether weights or rows of this rank
-  // changed since the start.
+  // them; whether a gradient was not 0 and a learning rate above 0 (workers only); whether weights (workers only) or
+  // rows of this rank changed since the start.
   std::uint64_t given_bytes = 0;
   bool weights_should_move = false, weights_moved = false;
 

@@ -23,10 +23,10 @@
 
 namespace regatta {
 
-// A tensor's slice of the arena with its constants; in elements.
+// A tensor's slice of the arena with its constants.
 struct optimizer_slice {
-  std::uint64_t first, count;
-  float decay, lr_scale;
+  std::uint64_t first, count; // elements
+  float decay, lr_scale;      // factors on optimizer.weight_decay and on the learning rate
 };
 
 class optimizer {

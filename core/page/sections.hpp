@@ -36,7 +36,8 @@ void write_learning(writer& w, const result_view& r);
 // How to run it again: command, hosts, plugins and data. `context` is the member "context" of the document, `toml` the
 // resolved TOML of its first case; an empty `toml` is left out.
 void write_again(writer& w, const nlohmann::json& context, const std::string& toml);
-// Time and bandwidth by size. `document` is a result of `regatta comm` (schema regatta.comm/1).
+// Time and bandwidth by size, or the links between ranks if it has a matrix. `document` is a result of `regatta comm`
+// (schema regatta.comm/1).
 void write_comm(writer& w, const nlohmann::json& document);
 
 } // namespace regatta::page

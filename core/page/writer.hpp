@@ -27,13 +27,13 @@ struct fact {
   std::string css; // "good" or "bad", of the markup; may be empty
 };
 
-// All texts are escaped. [any]
+// All texts are escaped, but piece::attributes are not. [any]
 class writer {
 public:
   // Markdown shows a figure by a link to FOLDER/NAME.svg; without a folder it leaves the figures out.
   explicit writer(std::string figure_folder = "") : figure_folder_(std::move(figure_folder)) {}
 
-  // Begins and ends a document of the page: title, and a line about it.
+  // Begins and ends a document of the page, counted from 0: title, and a line about it.
   void begin_document(std::size_t number, const std::string& title, const std::string& about);
   void end_document() { markup_ += "</article>\n"; }
   // Links to the sections, by their ids; only in the markup.
@@ -53,7 +53,8 @@ public:
   void begin_details(const std::string& summary);
   void end_details();
 
-  // Names of figures and anchors begin with this, so that those of several results on a page differ.
+  // Names of figures and anchors begin with this from now on, so that those of several results on a page differ. In
+  // names of figures, characters other than letters, digits, '-' and '_' become '_'.
   void set_prefix(const std::string& prefix) { prefix_ = prefix; }
 
   const std::string& markup() const { return markup_; }

@@ -46,7 +46,7 @@ struct line_chart {
 std::optional<figure> draw(const line_chart& chart);
 
 // Selects at most `most` of the points, which are in order of x: of each of equally long runs of points the lowest and
-// the highest, so that spikes stay; and the first and the last point. No point is changed.
+// the highest, so that spikes stay; and the first and the last point. No point is changed. With `most` < 4 returns all.
 std::vector<chart_point> thinned_points(const std::vector<chart_point>& points, std::size_t most);
 
 } // namespace regatta::page

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chart of what several processes did at which time: a group of rows for each process.
+// A chart of what several processes did at which time: a group of rows for each process. All times are in seconds since
+// the begin of the step.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ namespace regatta::page {
 inline constexpr double broad_figure_width = 980; // a figure that has the width of the page
 
 struct time_span {
-  double begin = 0, end = 0; // in seconds
-  std::size_t colour = 0;    // index of a series (colour_class())
-  std::string name;          // stands in the span where it is wide enough
+  double begin = 0, end = 0;
+  std::size_t colour = 0; // index of a series (colour_class())
+  std::string name;       // stands in the span where it is wide enough
   std::string tip;
 };
 
@@ -48,7 +49,8 @@ struct timeline_chart {
   std::vector<legend_entry> legend;
   std::vector<timeline_group> groups;
   std::vector<time_arrow> arrows;
-  std::size_t most_shapes = 300; // narrow neighbours are joined until no more are left
+  // Neighbours narrower than 0.5 pixels, then 1, 2 ... 32, are joined until at most so many spans and marks are left.
+  std::size_t most_shapes = 300;
 };
 
 // Draws a chart. std::nullopt without any span.
