@@ -55,8 +55,6 @@ std::string print_whole(std::int64_t value, std::span<const unit> units) {
   return fmt::format("{}{}", value, units.back().name);
 }
 
-// Three significant digits, as long as the number is below 1000 units of the largest.
-
 } // namespace
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {

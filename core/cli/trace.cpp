@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -17,7 +18,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -79,7 +79,7 @@ int trace_verb(const trace_options& o) {
                       "computing {}, waiting for messages {}, strategy and its operations {}\n\n",
                       path->step, milliseconds(path->length()), path->rank, part(path_part::computing),
                       part(path_part::messages), part(path_part::strategy));
-  text += draw(table_of(shares_of(*path), path->length(), o.top), terminal_width(STDOUT_FILENO));
+  text += draw(table_of(shares_of(*path), path->length(), o.top), terminal_width(fileno(document_stream())));
   print_output(text);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -14,9 +15,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/clock.hpp>
 
 #include "base/cpu_mask.hpp"
+#include "machine/rates_together.hpp"
 #include "machine/speed.hpp"
 
 namespace regatta {
@@ -59,27 +60,16 @@ struct sample {
 
 // Measures all CPUs working at the same time.
 sample measure(const std::vector<int>& cpus, std::size_t first_thread, const work& unit, seconds length = window) {
-  std::vector<double> rates(cpus.size()), shares(cpus.size());
-  std::atomic<std::size_t> ready = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < cpus.size(); ++i)
-    threads.emplace_back([&, i] {
-      pin_this_thread(cpus[i]);
-      for (++ready; ready < cpus.size();) std::this_thread::yield();
-      const auto begin = steady::now();
-      const std::int64_t cpu_begin = rg::thread_cpu_ns();
-      seconds passed{0};
-      double units = 0;
-      do {
-        unit(first_thread + i);
-        ++units;
-        passed = steady::now() - begin;
-      } while (passed < length);
-      rates[i] = units / passed.count();
-      shares[i] = 1e-9 * static_cast<double>(rg::thread_cpu_ns() - cpu_begin) / passed.count();
-    });
-  for (std::thread& t : threads) t.join();
-  return {rates, *std::min_element(shares.begin(), shares.end()) < undisturbed_share};
+  const auto all = rates_together(cpus.size(), length, [&](std::size_t i) {
+    pin_this_thread(cpus[i]);
+    return [&unit, thread = first_thread + i] { unit(thread); };
+  });
+  sample s;
+  for (const thread_rate& t : all) {
+    s.rates.push_back(t.units_per_second);
+    s.disturbed = s.disturbed || t.cpu_share < undisturbed_share;
+  }
+  return s;
 }
 
 struct ratio {
@@ -150,7 +140,7 @@ std::optional<double> line_round_trip(int first, int second) {
     std::atomic<std::uint32_t> number = 0;
   } shared;
   std::optional<double> best;
-  std::thread answering([&] {
+  std::jthread answering([&] {
     pin_this_thread(second);
     for (std::uint32_t next = 1;; next += 2) {
       std::uint32_t seen = 0;
@@ -160,7 +150,7 @@ std::optional<double> line_round_trip(int first, int second) {
       if (!shared.number.compare_exchange_strong(seen, next + 1, std::memory_order_acq_rel)) return;
     }
   });
-  std::thread asking([&] {
+  const auto ask = [&] {
     pin_this_thread(first);
     const auto begin = steady::now();
     const auto too_late = [&] { return steady::now() - begin > longest_for_a_line; };
@@ -179,8 +169,13 @@ std::optional<double> line_round_trip(int first, int second) {
       best = std::min(best.value_or(trip), trip);
     }
     shared.number.store(no_more_trips, std::memory_order_release);
-  });
-  asking.join();
+  };
+  try {
+    std::jthread(ask).join();
+  } catch (const std::system_error&) { // it could not be started: the other one would wait for ever
+    shared.number.store(no_more_trips, std::memory_order_release);
+    throw;
+  }
   answering.join();
   return best;
 }

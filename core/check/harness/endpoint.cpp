@@ -246,7 +246,8 @@ std::uint64_t endpoint::collective(const rg_collective& c, const memory& m) {
   rg_status s;
   const std::uint64_t begin = rg::now_ns();
   while ((s = try_collective(c, m, cookie)) == RG_AGAIN) {
-    if (rg::now_ns() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
+    if (rg::now_ns() - begin > operation_timeout)
+      throw timed_out(fmt::format("a collective returns RG_AGAIN for {} s", operation_timeout / 1'000'000'000));
     poll(second / 1000);
   }
   descriptions_[cookie] = "collective of " + std::to_string(std::max(c.source.count, c.target.count)) + " elements";

@@ -20,7 +20,8 @@ template <class C> constexpr auto compressor_fields() {
   const auto own = std::tuple_cat(
       fields(field("over", &P::over, "how messages travel; ring needs a compressor whose messages can be added")
                  .one_of("all_gather", "ring", "sync_ps"),
-             field("error_feedback", &P::error_feedback, "add what a message lacks to the next gradient")),
+             field("error_feedback", &P::error_feedback,
+                   "add what a message lacks to the next gradient; keeps overflows of fp16: use bf16 with it")),
       data_parallel_fields);
   if constexpr (requires { C::fields; })
     return std::tuple_cat(C::fields, own);
