@@ -135,6 +135,7 @@ std::string rerun_command(const check_options& o, const subject& s, const test& 
   std::vector<std::string> words = {"regatta", "check", o.target, "--only", t.name, "--seed", fmt::to_string(s.seed)};
   for (const std::string& set : o.set) words.insert(words.end(), {"--set", set});
   for (const std::string& path : o.plugin_path) words.insert(words.end(), {"--plugin-path", path});
+  if (!o.reference.empty()) words.insert(words.end(), {"--reference", o.reference});
   words.emplace_back("--in-process");
   const std::string line = command_line(words);
   return s.launcher_ranks ? fmt::format("{} {} {}", s.tested->launcher, s.launcher_ranks, line) : line;
