@@ -18,10 +18,12 @@
 #include "memory/arithmetic.hpp"
 #include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
+#include "simulate/campaign.hpp"
 #include "simulate/fit.hpp"
 #include "simulate/simulated_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <numeric>
@@ -172,6 +174,73 @@ void add_contention(machine_file& m, plugin_facts_cache& answers, const experime
   }
 }
 
+// Returns the median of the computing of the steps of all workers, in ns.
+double median_computing(const std::vector<rank_record>& ranks) {
+  std::vector<double> all;
+  for (const rank_record& rank : ranks)
+    for (const step_time& s : rank.steps) all.push_back(computing(s));
+  return median(all).value_or(0);
+}
+
+// Returns the same of a simulation of the first case.
+double simulated_computing(plugin_facts_cache& answers, const experiment& e, machine_file m, double loss) {
+  m.variation = 0;
+  for (auto& [id, costs] : m.transports) costs.computing_loss = loss;
+  campaign_records records(e);
+  records.add(campaign_record(json::object()));
+  std::vector<rank_record> ranks;
+  std::string why;
+  simulation_hooks hooks;
+  hooks.record = [&](const json& record) {
+    if (record.at("kind") == "failure") why = record.at("error");
+    if (record.at("kind") == "run")
+      for (const json& rank : record.at("ranks")) ranks.push_back(record_from_json(rank));
+  };
+  const int code = simulate_cases(answers, e, m, 1, records, hooks);
+  if (code == static_cast<int>(exit_code::interrupted)) throw failure(exit_code::interrupted, "interrupted");
+  if (!why.empty()) throw failure(static_cast<exit_code>(code), why);
+  return median_computing(ranks);
+}
+
+// Measures how much longer two workers compute beside a ring's messages than without them, each on a core of its own,
+// for buckets of two sizes. Three rounds, each beside a run without messages: this machine may change.
+void add_computing_loss(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& alone,
+                        run_screen& screen) {
+  if (m.cores < 2 * static_cast<double>(alone.cluster.threads) || alone.train.device != "cpu") return;
+  constexpr int rounds = 3;
+  case_config control = alone;
+  control.cluster.workers = 2;
+  if (alone.train.scaling == "strong") control.train.batch *= 2; // a worker's batch stays the same
+  const double bytes = static_cast<double>(answers.of(alone).model.weight_bytes);
+  std::map<std::string, std::vector<std::pair<experiment, std::vector<double>>>> exchanges; // by transport
+  for (const auto& [transport, costs] : m.transports)
+    for (const double bucket : {std::min(bytes / 4, 4.0 * (1 << 20)), std::min(bytes / 16, 1.0 * (1 << 20))}) {
+      case_config c = control;
+      c.strategy = {"allreduce", {{"algorithm", "ring"}, {"bucket", std::llround(std::max(bucket, 4096.0))}}};
+      c.transport = {transport, {}};
+      exchanges[transport].push_back({only(e, c, 0), {}});
+    }
+  for (int round = 0; round < rounds; ++round) {
+    const double without = median_computing(run_once(answers, only(e, control, 0), screen).ranks);
+    for (auto& [transport, all] : exchanges)
+      for (auto& [one, slowdowns] : all)
+        slowdowns.push_back(median_computing(run_once(answers, one, screen).ranks) / without);
+  }
+  for (auto& [transport, all] : exchanges) {
+    std::vector<loss_sample> samples;
+    for (const auto& [one, slowdowns] : all) {
+      const double nothing = simulated_computing(answers, one, m, 0);
+      samples.push_back(
+          {nothing, simulated_computing(answers, one, m, 1) - nothing, nothing * median(slowdowns).value_or(1)});
+    }
+    const auto fit = fit_loss(samples);
+    if (!fit) continue;
+    require_good_fit("computing beside messages over " + transport, fit->residual);
+    m.transports.at(transport).computing_loss = fit->loss;
+    m.transports.at(transport).computing_loss_residual = fit->residual;
+  }
+}
+
 message_costs measure_messages(const std::string& transport, const calibrate_options& o) {
   comm_options c;
   c.transports = {transport};
@@ -234,6 +303,8 @@ int calibrate_verb(const calibrate_options& o) {
     c.add_ns_per_byte = sum;
     m.transports[transport] = c;
   }
+  add_computing_loss(m, answers, e, alone, screen);
+  screen.clear();
   const std::string text = machine_text(m);
   try {
     write_atomically(o.out.string(), text);
@@ -250,10 +321,15 @@ int calibrate_verb(const calibrate_options& o) {
   for (const auto& [workers, slowdown] : m.contention)
     if (workers > 1)
       out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long\n", workers, slowdown);
-  for (const auto& [id, c] : m.transports)
+  for (const auto& [id, c] : m.transports) {
     out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
                        c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
                        100 * c.residual.value_or(0));
+    if (c.computing_loss)
+      out +=
+          fmt::format("{}: computing loses {:.2f} ns for each ns that its core works on messages, residual {:.1f} %\n",
+                      id, *c.computing_loss, 100 * c.computing_loss_residual.value_or(0));
+  }
   print_output(out);
   return 0;
 }

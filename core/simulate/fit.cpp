@@ -113,6 +113,21 @@ message_costs fit_messages(const std::vector<message_sample>& samples) {
   return c;
 }
 
+std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {
+  constexpr double least = 0.01;
+  if (std::ranges::all_of(samples, [&](const loss_sample& s) { return s.lost < least * s.alone; })) return {};
+  double products = 0, squares = 0;
+  for (const loss_sample& s : samples) {
+    products += s.lost * (s.measured - s.alone);
+    squares += s.lost * s.lost;
+  }
+  loss_fit f{std::max(0.0, products / squares)};
+  std::vector<double> errors;
+  for (const loss_sample& s : samples) errors.push_back(std::abs(s.alone + f.loss * s.lost - s.measured) / s.measured);
+  f.residual = median(errors).value_or(0);
+  return f;
+}
+
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names) {
   std::map<std::string, std::size_t> known;
   for (const std::string& name : names) known.emplace(name, known.size());

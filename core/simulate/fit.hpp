@@ -6,6 +6,7 @@
 #include "simulate/machine_file.hpp"
 #include "timeline/rank_trace.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,18 @@ struct message_sample {
 // [any] Returns what a message costs: o and O are half of the CPU time each, L + 2o and G + 2O the time of a message.
 // The gap is 0: ping-pong does not show it. `residual` is that of the time.
 message_costs fit_messages(const std::vector<message_sample>& samples);
+
+// The computing of a worker in a step beside an exchange, in ns.
+struct loss_sample {
+  double alone = 0, lost = 0; // simulated: if it loses nothing, and what it loses if computing_loss is 1
+  double measured = 0;
+};
+// [any] Returns the computing_loss with the smallest sum of squares of errors, and the median of the relative errors of
+// the computing. std::nullopt: `lost` is less than 1 % of the computing of each sample.
+struct loss_fit {
+  double loss = 0, residual = 0;
+};
+std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples);
 
 // The times of a step's parts in a trace of one worker, in ns.
 struct traced_times {

@@ -80,6 +80,11 @@ public:
     else
       refuse(*found, path + name, fmt::format("expected {}, got {}", expected, quoted(*found)));
   }
+  void take(const toml_node& of, const std::string& path, const char* name, std::optional<double>& to) {
+    double number = -1;
+    take(of, path, name, number, 0, "a number from 0");
+    if (number >= 0) to = number;
+  }
   void take_ns(const toml_node& of, const std::string& path, const char* name, double& to) {
     take(of, path, name, to, 0, "a time such as \"20us\", or a number of ns", [](const std::string& text) {
       const auto ns = parse_nanoseconds(text);
@@ -202,7 +207,9 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
 
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
-  r.only(t, path, {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual"});
+  r.only(t, path,
+         {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual", "computing_loss",
+          "computing_loss_residual"});
   const std::string dotted = path + ".";
   r.take_ns(t, dotted, "latency", c.latency_ns);
   r.take_ns(t, dotted, "overhead", c.overhead_ns);
@@ -210,9 +217,9 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take_ns(t, dotted, "gap", c.gap_ns);
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");
-  double residual = -1;
-  r.take(t, dotted, "residual", residual, 0, "a number from 0");
-  if (residual >= 0) c.residual = residual;
+  r.take(t, dotted, "residual", c.residual);
+  r.take(t, dotted, "computing_loss", c.computing_loss);
+  r.take(t, dotted, "computing_loss_residual", c.computing_loss_residual);
 }
 
 void read_network(reader& r, const toml_node& t, machine_file::network& n) {
@@ -377,6 +384,11 @@ std::string machine_text(const machine_file& m) {
     line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
     line("add_per_byte", rounded(c.add_ns_per_byte));
     if (c.residual) line("residual", rounded(*c.residual));
+    if (c.computing_loss) {
+      out += "# ns that computing loses for each ns that its core works on messages\n";
+      line("computing_loss", rounded(*c.computing_loss));
+    }
+    if (c.computing_loss_residual) line("computing_loss_residual", rounded(*c.computing_loss_residual));
   }
   out += "\n[network] # between hosts: not measured, an assumption to change\n";
   line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");

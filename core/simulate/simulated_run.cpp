@@ -132,6 +132,27 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.links.assign(links, link);
 }
 
+// Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
+// it has threads.
+void set_cores(const run_to_simulate& r, simulation_setup& s) {
+  const auto& loss = costs_of(*r.machine, carrier_of(r.config->transport)).computing_loss;
+  if (!(r.machine->cores > 0) || !loss || !r.run->communicates) return;
+  const bool shaped = r.config->transport.id == "shaped"; // its links are those of ranks
+  const std::vector<std::uint32_t>& host_of = shaped ? r.run->job.layout.host_of : s.link_of;
+  const auto threads = static_cast<double>(r.config->cluster.threads);
+  std::map<std::uint32_t, double> ranks;
+  for (const std::uint32_t host : host_of) ranks[host] += 1;
+  std::map<std::uint32_t, std::uint32_t> shared; // group by host
+  s.cores.loss = *loss;
+  for (const std::uint32_t host : host_of) {
+    const bool own = r.config->cluster.pin && ranks.at(host) * threads <= r.machine->cores;
+    const auto next = static_cast<std::uint32_t>(s.cores.groups.size());
+    const std::uint32_t group = own ? next : shared.emplace(host, next).first->second;
+    if (group == next) s.cores.groups.push_back({own ? threads : r.machine->cores, threads});
+    s.cores.group_of.push_back(group);
+  }
+}
+
 // Returns the most that a worker updates after its backward pass: everything without communication; of its buckets the
 // last, which waits for the last gradients, where workers update; nothing where servers do.
 std::int64_t update_at_end(const run_to_simulate& r) {
@@ -167,13 +188,15 @@ void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::v
     t.compute_end = static_cast<std::int64_t>(x.computed);
     t.input = std::min<std::int64_t>(static_cast<std::int64_t>(whole(r.machine->input_ns)),
                                      static_cast<std::int64_t>(computing.before));
-    t.forward = sum(computing.forward);
-    t.backward = sum(computing.backward) + static_cast<std::int64_t>(computing.after);
+    const auto lost = [&](std::size_t part) { return static_cast<std::int64_t>(x.lost.at(part)); };
+    t.forward = sum(computing.forward) + lost(1);
+    t.backward = sum(computing.backward) + static_cast<std::int64_t>(computing.after) + lost(2);
     t.stalled_at = static_cast<std::int64_t>(x.forward);
     t.stalled = static_cast<std::int64_t>(x.backward - x.forward) - t.forward;
     t.update = std::min(own_update, t.end - t.compute_end);
     t.blocked = t.stalled + (t.end - t.compute_end) - t.update +
-                static_cast<std::int64_t>(x.forward - x.begin - computing.before);
+                static_cast<std::int64_t>(x.forward - x.begin - computing.before) - lost(0);
+    t.input += lost(0);
     record.steps.push_back(t);
   }
   record.region_begin = record.steps.front().begin;
@@ -276,6 +299,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
   s.network.collectives = r.facts->collectives;
   set_links(r, s);
+  set_cores(r, s);
   s.work.ns_per_byte = m.work_ns_per_byte;
   for (const auto& [name, kind] : timed_operations())
     if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name));
@@ -353,6 +377,10 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
   if (const std::string carrier = carrier_of(r.config->transport);
       r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
     texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
+  else if (r.run->communicates && r.machine->cores > 0 && !costs_of(*r.machine, carrier).computing_loss)
+    texts.push_back(fmt::format("the machine file has no computing_loss in [transport.{}]: computing is as fast beside "
+                                "messages as without them",
+                                carrier));
   if (r.config->transport.id == "shaped" && r.config->transport.parameters.at("jitter").get<double>() > 0)
     texts.emplace_back("the jitter of shaped is not modelled");
   if (r.run->communicates && r.config->strategy.id == "allreduce")

@@ -56,6 +56,7 @@ void links::submit(std::uint32_t m) {
     if (in_turn()) {
       const std::uint64_t begin = std::max(events_.now(), processor_until_[x.from]);
       processor_until_[x.from] = begin + cost(1, x.bytes);
+      sink_.works(x.from, false, cost(1, x.bytes), processor_until_[x.from]);
       batches_[b].messages.push(all_, m);
       batches_[b].not_before = processor_until_[x.from];
       return events_.at(begin + options_.overhead_ns, batch_prepared, b);
@@ -73,7 +74,9 @@ void links::settle_processors() {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
     const std::uint64_t begin = std::max(events_.now(), processor_until_[rank]);
-    processor_until_[rank] = begin + cost(batches_[b].count, batches_[b].bytes);
+    const std::uint64_t takes = cost(batches_[b].count, batches_[b].bytes);
+    processor_until_[rank] = begin + takes;
+    sink_.works(rank, false, takes, processor_until_[rank]);
     batches_[b].not_before = processor_until_[rank];
     events_.at(begin + options_.overhead_ns, batch_prepared, b);
   }
@@ -219,9 +222,11 @@ void links::process(std::uint32_t m) {
 }
 
 void links::begin_processor(incoming& stage) {
-  const std::uint32_t b = std::exchange(stage.open, nothing);
-  stage.busy_until = std::max(stage.busy_until, batches_[b].first) + batches_[b].takes;
+  const std::uint32_t b = std::exchange(stage.open, nothing), rank = batches_[b].link;
+  const std::uint64_t begin = std::max(stage.busy_until, batches_[b].first);
+  stage.busy_until = begin + batches_[b].takes;
   pass(stage, b, options_.overhead_ns_per_byte, options_.overhead_ns, options_.overhead_ns, batch_received);
+  sink_.works(rank, true, stage.busy_until - begin, stage.busy_until);
 }
 
 void links::begin_incoming(std::uint32_t link) {

@@ -26,6 +26,9 @@ public:
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds.
   virtual bool adds(const network_message& m) const = 0;
+  // The processor of a rank works on messages for `ns` until `end`, which is now or later, or was before its bytes had
+  // all come. `receives`: for the receiver; a rank's sends and its receives each take turns.
+  virtual void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) = 0;
 
 protected:
   ~message_sink() = default;

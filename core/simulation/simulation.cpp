@@ -199,6 +199,11 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
   };
   require("compute_kinds", s.workers, "worker", s.compute_kinds.size());
   require("link_of", layout.size(), "rank", s.link_of.size());
+  const std::vector<std::uint32_t>& group_of = s.cores.group_of;
+  if (const std::size_t groups = s.cores.groups.size();
+      groups && (group_of.size() != layout.size() || *std::ranges::max_element(group_of) >= groups))
+    throw std::runtime_error(
+        fmt::format("cores: expected a group for each of {} ranks, below {}", layout.size(), groups));
   if (!s.tables.empty() && (!s.ghosts || s.table_rows || !s.touches))
     throw std::runtime_error("tables: expected ghosts, `touches`, and no table_rows");
   if (s.network.links.empty()) return;
@@ -230,10 +235,13 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     whole = folded_ranks::obstacle(setup, plan, layout);
     if (whole.empty()) network.fold(folded.emplace(setup, plan, layout));
   }
+  std::optional<shared_cores> cores;
+  if (!setup.cores.groups.empty()) network.share(cores.emplace(setup.cores));
   rank_list ranks(layout.size());
   for (std::uint32_t r = 0; r < layout.size(); ++r)
     if (!folded || folded->is_simulated(r))
-      ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r);
+      ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r,
+                                                  cores ? &*cores : nullptr);
   time_loop loop(setup, network, ranks);
   try {
     loop.run();

@@ -9,12 +9,14 @@
 // has the times of each worker's steps. `fold` simulates one rank for all that are alike.
 #pragma once
 
+#include "shared_cores.hpp"
 #include "virtual_network.hpp"
 
 #include "registry/registry.hpp"
 #include "runtime/strategy_host.hpp"
 #include "runtime/virtual_work.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -75,6 +77,8 @@ struct simulated_step {
   std::uint64_t backward = 0; // the backward pass began; more than the sum of `forward` times later: it waited
   std::uint64_t computed = 0; // the last gradient was ready: begin of end_step
   std::uint64_t end = 0;      // of end_step
+  // The ns that computing lost to work on the same cores: before the forward pass, in it, and in the backward pass.
+  std::array<std::uint64_t, 3> lost{};
   bool operator==(const simulated_step&) const = default;
 };
 
@@ -82,7 +86,7 @@ enum class folding : std::uint8_t {
   off, // every rank is simulated
   // Ranks that are alike have one history: where the strategy declares a symmetry (rg_plan.symmetry), only one of each
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
-  // if they have the same link, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
+  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
   // to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is at most
   // a chunk of 16 elements a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where
   // ranks cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...
@@ -132,6 +136,7 @@ struct simulation_setup {
   compute_function compute;                   // null: times for tests, 5 us forward and 3 us between gradients
   std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
   virtual_work work;                          // of the strategies' operations
+  cores_options cores;                        // which ranks' computing loses time to messages and operations
   folding fold = folding::off;
   // If not null, records the operations of all ranks, which then are not folded.
   goal_recorder* recorder = nullptr;

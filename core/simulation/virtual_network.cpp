@@ -3,6 +3,7 @@
 
 #include "folding.hpp"
 #include "goal_recorder.hpp"
+#include "shared_cores.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -250,6 +251,10 @@ bool virtual_network::adds(const network_message& m) const {
   const slab_queue& posted = channels_[m.channel].receives;
   const std::uint32_t r = m.receive != nothing ? m.receive : posted.head;
   return r != nothing && receives_[r].adds;
+}
+
+void virtual_network::works(std::uint32_t r, bool receives, std::uint64_t ns, std::uint64_t end) {
+  if (cores_) cores_->work(r, receives ? shared_cores::receive : shared_cores::send, now(), ns, end);
 }
 
 void virtual_network::delivered(std::uint32_t m) {

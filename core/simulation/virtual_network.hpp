@@ -34,6 +34,7 @@ namespace regatta {
 
 class folded_ranks;
 class goal_recorder;
+class shared_cores;
 
 class virtual_network final : message_sink {
 public:
@@ -44,6 +45,8 @@ public:
   void fold(folded_ranks& folded) { folded_ = &folded; }
   // Reports sends, receives and their ends to `to`, which is borrowed. Call it before any message.
   void record(goal_recorder& to) { recorder_ = &to; }
+  // Tells `cores`, which is borrowed, how long ranks work on messages. Call it before any message.
+  void share(shared_cores& cores) { cores_ = &cores; }
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
   // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
@@ -115,6 +118,7 @@ private:
   void arrived(std::uint32_t m) override;
   void delivered(std::uint32_t m) override;
   bool adds(const network_message& m) const override;
+  void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) override;
   void arrive(std::uint32_t r, std::uint32_t m); // the receive's message
   void complete(std::uint32_t r);
   // Reads a send's bytes again, and reports a misuse if they changed.
@@ -146,6 +150,7 @@ private:
   native_collectives collectives_;
   folded_ranks* folded_ = nullptr;
   goal_recorder* recorder_ = nullptr;
+  shared_cores* cores_ = nullptr;
 };
 
 } // namespace regatta

@@ -54,6 +54,19 @@ TEST_CASE("messages: processor time is o and O, the rest of the time L and G") {
   CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
 }
 
+TEST_CASE("computing beside messages: the loss is what fits all samples") {
+  const auto f = fit_loss({{1000, 100, 1150}, {2000, 400, 2600}});
+  REQUIRE(f);
+  CHECK(f->loss == doctest::Approx(1.5));
+  CHECK(f->residual == doctest::Approx(0));
+  const auto between = fit_loss({{1000, 100, 1100}, {1000, 100, 1300}, {1000, 100, 1200}});
+  REQUIRE(between);
+  CHECK(between->loss == doctest::Approx(2));
+  CHECK(between->residual == doctest::Approx(100.0 / 1300));
+  CHECK(fit_loss({{1000, 100, 900}})->loss == 0);
+  CHECK(!fit_loss({{1000, 9, 1100}})); // all messages come while nothing computes
+}
+
 TEST_CASE("a bad fit is refused with the figure") {
   CHECK_NOTHROW(require_good_fit("messages over tcp", 0.19));
   CHECK_THROWS_WITH_AS(require_good_fit("messages over tcp", 0.31),
