@@ -143,6 +143,7 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   std::vector<double> steps;
   for (const step_time& s : alone.ranks.front().steps) steps.push_back(computing(s));
   m.variation = variation(steps).value_or(0);
+  if (steps.size() > 1) m.quantiles = relative_quantiles(steps);
   const double update = mean_of(alone, [](const step_time& s) { return s.update; });
   constexpr double bytes_of_update = 5; // the engine counts so many for each byte of a gradient
   double rows = 0;                      // bytes of their values in a step
@@ -290,6 +291,7 @@ int calibrate_verb(const calibrate_options& o) {
   const measured_run baseline = run_once(answers, only(e, alone, traced_steps), screen);
   add_computing(m, baseline, alone, facts, tensors,
                 facts.model.table.empty() ? simulated_tables() : tables_of(plugins, alone));
+  require_steady_steps(m.variation);
   if (m.variation > 0.2)
     screen.say(
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));

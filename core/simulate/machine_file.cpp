@@ -115,13 +115,7 @@ public:
     return all;
   }
 
-private:
-  static std::optional<double> number_of(const toml_node& n,
-                                         const std::function<std::optional<double>(const std::string&)>& unit) {
-    if (n.scalar.is_number()) return n.scalar.get<double>();
-    if (unit && n.scalar.is_string()) return unit(n.scalar.get<std::string>());
-    return {};
-  }
+  // Positive numbers; a single one counts as a list.
   std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name) {
     std::vector<double> all;
     const toml_node* const found = of.find(name);
@@ -133,6 +127,14 @@ private:
       else
         refuse(n, path + name, "expected numbers above 0, got " + quoted(n));
     return all;
+  }
+
+private:
+  static std::optional<double> number_of(const toml_node& n,
+                                         const std::function<std::optional<double>(const std::string&)>& unit) {
+    if (n.scalar.is_number()) return n.scalar.get<double>();
+    if (unit && n.scalar.is_string()) return unit(n.scalar.get<std::string>());
+    return {};
   }
 
   diagnostics wrong_;
@@ -163,7 +165,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   const std::string path = "compute.";
   r.only(t, "compute",
          {"batch", "samples_per_second", "operations_per_second", "forward_share", "share", "input", "other",
-          "variation", "tensor", "table", "after"});
+          "variation", "quantiles", "tensor", "table", "after"});
   const toml_node* const batch = t.find("batch");
   const double of = batch && batch->scalar.is_number() ? batch->scalar.get<double>() : 0;
   if (const toml_node* const list = t.find("table")) {
@@ -203,6 +205,9 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   r.take_ns(t, path, "input", m.input_ns);
   r.take_ns(t, path, "other", m.other_ns);
   r.take(t, path, "variation", m.variation, 0, "a number from 0");
+  m.quantiles = r.numbers(t, path, "quantiles");
+  if (m.quantiles.size() == 1 || !std::ranges::is_sorted(m.quantiles))
+    r.refuse(*t.find("quantiles"), "compute.quantiles", "expected two or more numbers, ascending");
 }
 
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
@@ -249,10 +254,15 @@ std::string rounded(double x) {
 std::string ns_text(double ns) {
   return "\"" + exact_nanoseconds(std::llround(ns)) + "\"";
 }
-std::string list_of(const curve& points, double std::pair<double, double>::*member) {
+std::string list_of(const std::vector<double>& numbers) {
   std::vector<std::string> texts;
-  for (const auto& p : points) texts.push_back(rounded(p.*member));
+  for (const double x : numbers) texts.push_back(rounded(x));
   return "[" + join(texts) + "]";
+}
+std::string list_of(const curve& points, double std::pair<double, double>::*member) {
+  std::vector<double> numbers;
+  for (const auto& p : points) numbers.push_back(p.*member);
+  return list_of(numbers);
 }
 std::string text_of(const std::string& text) {
   return toml_literal(json(text));
@@ -358,6 +368,7 @@ std::string machine_text(const machine_file& m) {
   line("input", ns_text(m.input_ns));
   line("other", ns_text(m.other_ns));
   line("variation", rounded(m.variation));
+  if (!m.quantiles.empty()) line("quantiles", list_of(m.quantiles));
   if (m.after_ns > 0) line("after", ns_text(m.after_ns));
   for (const tensor_times& t : m.tensors)
     out += fmt::format("[[compute.tensor]]\nname = {}\nforward = {}\nbackward = {}\n", text_of(t.name),
@@ -396,6 +407,21 @@ std::string machine_text(const machine_file& m) {
   line("latency", ns_text(m.between.latency_ns));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
   return out;
+}
+
+double drawn_factor(const machine_file& m, double first, double second) {
+  if (!(m.variation > 0)) return 1;
+  if (m.quantiles.empty()) { // Box and Muller
+    constexpr double two_pi = 6.283185307179586;
+    return std::max(0.1, 1 + m.variation * std::sqrt(-2 * std::log(first)) * std::cos(two_pi * second));
+  }
+  const std::vector<double>& q = m.quantiles;
+  const auto parts = static_cast<double>(q.size() - 1);
+  double sum = -(q.front() + q.back()) / 2; // of the means of the parts
+  for (const double x : q) sum += x;
+  const auto left = static_cast<std::size_t>(first * parts);
+  const double x = first * parts - static_cast<double>(left);
+  return (q[left] + (q[left + 1] - q[left]) * x) * parts / sum;
 }
 
 double step_ns_of(const machine_file& m, double batch) {

@@ -60,7 +60,10 @@ struct machine_file {
   std::vector<touched_table> tables;
   double input_ns = 0;  // before the forward pass
   double other_ns = 0;  // between steps: what the engine does beside the phases
-  double variation = 0; // standard deviation of a step's computing, relative to its mean
+  double variation = 0; // standard deviation of a step's computing, relative to its mean; 0: all steps take the mean
+  // The computing of steps, ascending, at equally spaced probabilities from 0 to 1, relative to each other. Without
+  // quantiles, steps are normally distributed.
+  std::vector<double> quantiles;
   // How many times longer computing takes beside the other workers of a host: by number of workers, ascending.
   std::vector<std::pair<double, double>> contention;
 
@@ -89,6 +92,10 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
 
 // [any] Returns the text of a machine file that parse_machine() reads back; times are rounded to ns, rates to 4 digits.
 std::string machine_text(const machine_file& m);
+
+// [any] Returns the factor of the computing of a step, whose mean is 1; `first` and `second` are uniform in (0, 1). A
+// normal distribution takes both numbers, and ends at a tenth.
+double drawn_factor(const machine_file& m, double first, double second);
 
 // [any] Returns the ns of a worker's whole step, with `batch` samples, by rates: interpolated between two batches,
 // proportional to the batch outside of them. Requires rates.

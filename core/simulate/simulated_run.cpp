@@ -65,14 +65,6 @@ double uniform(std::uint64_t seed, std::uint64_t worker, std::uint64_t step, std
   return (static_cast<double>(x >> 11) + 0.5) * 0x1p-53;
 }
 
-// Returns the factor of a worker's computing in a step: normal with mean 1 (Box and Muller), at least a tenth.
-double variation_of(double deviation, std::uint64_t seed, std::uint64_t worker, std::uint64_t step) {
-  if (!(deviation > 0)) return 1;
-  constexpr double two_pi = 6.283185307179586;
-  const double radius = std::sqrt(-2 * std::log(uniform(seed, worker, step, 0)));
-  return std::max(0.1, 1 + deviation * radius * std::cos(two_pi * uniform(seed, worker, step, 1)));
-}
-
 const message_costs& costs_of(const machine_file& m, const std::string& transport) {
   static const message_costs none;
   for (const std::string& id : {transport, std::string("default")})
@@ -310,9 +302,10 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const double x : slowness) kinds.emplace(x, static_cast<std::uint32_t>(kinds.size()));
   for (const double x : slowness) s.compute_kinds.push_back(kinds.at(x));
   s.fold = m.variation > 0 ? folding::off : folding::on;
-  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model, *r.tables), slowness, deviation = m.variation,
+  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model, *r.tables), slowness, &m,
                seed = r.seed](std::uint32_t worker, std::uint64_t step, compute_times& out) {
-    const double factor = slowness[worker] * variation_of(deviation, seed, worker, step);
+    const double factor =
+        slowness[worker] * drawn_factor(m, uniform(seed, worker, step, 0), uniform(seed, worker, step, 1));
     out.before = base.before;
     out.after = whole(static_cast<double>(base.after) * factor);
     for (std::size_t t = 0; t < base.forward.size(); ++t) {

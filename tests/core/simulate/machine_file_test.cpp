@@ -86,6 +86,26 @@ TEST_CASE("computing shares the cores beyond the numbers of workers that were me
   CHECK(contention_of(parse_machine("m.toml", rates), 8) == 1);
 }
 
+TEST_CASE("steps are drawn from the quantiles, or from a normal distribution, with a mean of 1") {
+  const auto drawn = [](const std::string& text, double first, double second = 0.5) {
+    return drawn_factor(parse_machine("m.toml", rates + text), first, second);
+  };
+  CHECK(drawn("", 0.9) == 1);
+  CHECK(drawn("quantiles = [1, 2]\n", 0.9) == 1);                        // no variation is asked for
+  const std::string skewed = "variation = 0.3\nquantiles = [1, 1, 4]\n"; // the mean is 1.75
+  CHECK(drawn(skewed, 0.25) == doctest::Approx(1 / 1.75));
+  CHECK(drawn(skewed, 0.75) == doctest::Approx(2.5 / 1.75));
+  CHECK(drawn(skewed, 1 - 1e-12) == doctest::Approx(4 / 1.75));
+  double sum = 0;
+  for (int k = 0; k < 1000; ++k) sum += drawn(skewed, (k + 0.5) / 1000);
+  CHECK(sum == doctest::Approx(1000));
+  CHECK(drawn("variation = 0.1\n", 0.5, 0.25) == doctest::Approx(1));
+  CHECK(drawn("variation = 0.1\n", 0.5, 1e-9) == doctest::Approx(1 + 0.1 * 1.17741));
+  CHECK(drawn("variation = 5\n", 0.5) == 0.1);
+  const std::string descending = refusal(rates + "quantiles = [2, 1]\n");
+  CHECK(descending.find("m.toml:4:13: error: compute.quantiles: expected two or more numbers, ascending") == 0);
+}
+
 TEST_CASE("a written file is read back") {
   machine_file m;
   m.name = "a \"machine\"";
@@ -94,11 +114,12 @@ TEST_CASE("a written file is read back") {
   m.batch = 64;
   m.tensors = {{"w1", 1000, 2000}, {"w0", 3000, 4000}};
   m.variation = 0.0125;
+  m.quantiles = {0.9, 1, 1.25};
   m.contention = {{1, 1}, {2, 1.25}};
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625};
+  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(r.batch == 64);
@@ -106,6 +127,7 @@ TEST_CASE("a written file is read back") {
   CHECK(r.tensors[1].name == "w0");
   CHECK(r.tensors[1].backward == 4000);
   CHECK(r.variation == m.variation);
+  CHECK(r.quantiles == m.quantiles);
   CHECK(r.contention == m.contention);
   CHECK(r.work_of == m.work_of);
   CHECK(r.transports == m.transports);
