@@ -115,17 +115,28 @@ public:
     return all;
   }
 
-  // Positive numbers; a single one counts as a list.
-  std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name) {
+  // A share of at least 0 and below 1.
+  void take_share(const toml_node& of, const std::string& path, const char* name, double& to) {
+    take(of, path, name, to, 0, "a number from 0, below 1");
+    if (to < 1) return;
+    refuse(*of.find(name), path + name, "expected a number from 0, below 1");
+    to = 0;
+  }
+  // Numbers above 0, or whole numbers from `least` on; a single one counts as a list.
+  std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name,
+                              std::optional<std::int64_t> least = {}) {
     std::vector<double> all;
     const toml_node* const found = of.find(name);
     if (!found) return all;
     const std::vector<toml_node> one = {*found};
     for (const toml_node& n : found->is == toml_node::kind::array ? found->items : one)
-      if (n.scalar.is_number() && n.scalar.get<double>() > 0)
+      if (least ? n.scalar.is_number_integer() && n.scalar.get<std::int64_t>() >= *least
+                : n.scalar.is_number() && n.scalar.get<double>() > 0)
         all.push_back(n.scalar.get<double>());
       else
-        refuse(n, path + name, "expected numbers above 0, got " + quoted(n));
+        refuse(n, path + name,
+               fmt::format("expected {}, got {}",
+                           least ? fmt::format("whole numbers from {}", *least) : "numbers above 0", quoted(n)));
     return all;
   }
 
@@ -227,10 +238,58 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take(t, dotted, "computing_loss_residual", c.computing_loss_residual);
 }
 
+// The keys of one host, or of all.
+const std::vector<std::string> host_keys = {"bandwidth", "latency", "jitter", "loss", "link_load", "core_load"};
+
+void read_host(reader& r, const toml_node& t, const std::string& path, machine_file::host& h) {
+  r.take_rate(t, path, "bandwidth", h.bytes_per_ns);
+  r.take_ns(t, path, "latency", h.latency_ns);
+  r.take_ns(t, path, "jitter", h.jitter_ns);
+  r.take_share(t, path, "loss", h.packet_loss);
+  r.take_share(t, path, "link_load", h.link_load);
+  r.take_share(t, path, "core_load", h.core_load);
+}
+
+// Calls `read` for each table of an array.
+template <class Read>
+void read_all(reader& r, const toml_node& t, const std::string& path, const char* name, const Read& read) {
+  const toml_node* const list = t.find(name);
+  if (!list) return;
+  if (list->is != toml_node::kind::array) r.refuse(*list, path, "expected [[" + path + "]], got " + quoted(*list));
+  for (const toml_node& one : list->items)
+    if (one.is == toml_node::kind::table)
+      read(one);
+    else
+      r.refuse(one, path, "expected a table, got " + quoted(one));
+}
+
 void read_network(reader& r, const toml_node& t, machine_file::network& n) {
-  r.only(t, "network", {"bandwidth", "goodput", "latency", "servers"});
-  r.take_rate(t, "network.", "bandwidth", n.bytes_per_ns);
-  r.take_ns(t, "network.", "latency", n.latency_ns);
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.end(), host_keys.begin(), host_keys.end());
+    return more;
+  };
+  r.only(t, "network", with({"goodput", "servers", "tier", "host"}));
+  read_host(r, t, "network.", n);
+  read_all(r, t, "network.host", "host", [&](const toml_node& one) {
+    const std::string path = "network.host";
+    r.only(one, path, with({"hosts"}));
+    const std::vector<double> numbers = r.numbers(one, path + ".", "hosts", 0);
+    if (numbers.empty()) r.refuse(one, path + ".hosts", "expected the numbers of hosts, from 0");
+    for (const double number : numbers) {
+      machine_file::host& h = n.single.try_emplace(static_cast<std::uint32_t>(number), n).first->second;
+      read_host(r, one, path + ".", h);
+    }
+  });
+  read_all(r, t, "network.tier", "tier", [&](const toml_node& one) {
+    const std::string path = "network.tier.";
+    r.only(one, "network.tier", {"hosts", "oversubscription"});
+    machine_file::tier& tier = n.tiers.emplace_back();
+    r.take(one, path, "hosts", tier.hosts, 1, "a number of hosts from 1");
+    r.take(one, path, "oversubscription", tier.oversubscription, 1e-3, "a number above 0");
+    const double below = n.tiers.size() > 1 ? n.tiers[n.tiers.size() - 2].hosts : 1;
+    if (tier.hosts != std::floor(tier.hosts) || std::fmod(tier.hosts, below) != 0)
+      r.refuse(one, path + "hosts", fmt::format("expected a multiple of the {:g} hosts of the tier below", below));
+  });
   r.take(t, "network.", "goodput", n.goodput, 1e-6, "a number above 0, up to 1");
   if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
   std::string servers = "shared";
@@ -406,6 +465,24 @@ std::string machine_text(const machine_file& m) {
   if (m.between.goodput != 1) line("goodput", rounded(m.between.goodput));
   line("latency", ns_text(m.between.latency_ns));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
+  const machine_file::network all;
+  const auto others = [&](const machine_file::host& h, const machine_file::host& common) {
+    if (h.jitter_ns != common.jitter_ns) line("jitter", ns_text(h.jitter_ns));
+    if (h.packet_loss != common.packet_loss) line("loss", rounded(h.packet_loss));
+    if (h.link_load != common.link_load) line("link_load", rounded(h.link_load));
+    if (h.core_load != common.core_load) line("core_load", rounded(h.core_load));
+  };
+  others(m.between, all);
+  for (const machine_file::tier& t : m.between.tiers)
+    out += fmt::format("[[network.tier]]\nhosts = {}\noversubscription = {}\n", rounded(t.hosts),
+                       rounded(t.oversubscription));
+  for (const auto& [number, h] : m.between.single) {
+    out += fmt::format("[[network.host]]\nhosts = {}\n", number);
+    if (h.bytes_per_ns != m.between.bytes_per_ns)
+      line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", h.bytes_per_ns * 8) + "\"");
+    if (h.latency_ns != m.between.latency_ns) line("latency", ns_text(h.latency_ns));
+    others(h, m.between);
+  }
   return out;
 }
 
@@ -439,6 +516,25 @@ double contention_of(const machine_file& m, double workers) {
   if (workers <= most) return workers < m.contention.front().first ? 1 : between(m.contention, workers);
   const double shared_then = m.cores > 0 ? std::max(1.0, most / m.cores) : 1;
   return slowdown * sharing / shared_then;
+}
+
+double load_factor(const machine_file& m, std::uint32_t host, double threads) {
+  const double left = 1 - host_of(m.between, host).core_load;
+  if (!(m.cores > 0)) return 1 / left;
+  return std::max(1.0, threads / (m.cores * left)) / std::max(1.0, threads / m.cores);
+}
+
+const machine_file::host& host_of(const machine_file::network& n, std::uint32_t number) {
+  const auto found = n.single.find(number);
+  return found == n.single.end() ? n : found->second;
+}
+
+double rate_of(const machine_file::network& n, const machine_file::host& h) {
+  const double left = h.bytes_per_ns * n.goodput * (1 - h.link_load);
+  if (!(h.packet_loss > 0)) return left;
+  constexpr double packet = 1460;
+  const double most = packet / std::max(2 * h.latency_ns, 1.0) * std::sqrt(1.5 / h.packet_loss);
+  return std::min(left * (1 - h.packet_loss), most);
 }
 
 } // namespace regatta

@@ -71,10 +71,25 @@ struct machine_file {
   std::map<std::string, double> work_of;           // the same of named operations: "apply", "axpy"
   std::map<std::string, message_costs> transports; // by id, inside a host; "default" for all others
 
-  struct network {
-    double bytes_per_ns = 1.25, latency_ns = 20'000; // of each host's link, in each direction
-    double goodput = 1;                              // the share of a link's rate that messages get
-    bool own_servers = false;                        // servers have hosts of their own
+  // A host's link, the same in each direction, and what others take of the host.
+  struct host {
+    double bytes_per_ns = 1.25, latency_ns = 20'000;
+    double jitter_ns = 0;                // the largest extra latency of a message
+    double packet_loss = 0;              // the share of packets that the link loses
+    double link_load = 0, core_load = 0; // the shares of the link and of the cores that others take
+    bool operator==(const host&) const = default;
+  };
+  // Switches that each connect `hosts` hosts, whose links together have `oversubscription` times the bandwidth of the
+  // switch's link to the others.
+  struct tier {
+    double hosts = 1, oversubscription = 1;
+    bool operator==(const tier&) const = default;
+  };
+  struct network : host {                 // of all hosts but those in `single`
+    double goodput = 1;                   // the share of a link's rate that messages get
+    bool own_servers = false;             // servers have hosts of their own
+    std::vector<tier> tiers;              // from the hosts to the top
+    std::map<std::uint32_t, host> single; // by number of the host
     bool operator==(const network&) const = default;
   } between;             // hosts
   std::string text_hash; // of the file's text, and of the network's: identifies what was simulated
@@ -104,5 +119,16 @@ double step_ns_of(const machine_file& m, double batch);
 // [any] Returns how many times longer computing takes if `workers` workers share a host: interpolated; beyond the last
 // number that was measured, in proportion to the workers where they are more than the cores. 1 if nothing is known.
 double contention_of(const machine_file& m, double workers);
+
+// [any] Returns how many times longer computing takes on a host whose workers have `threads` threads, because others take
+// core_load of its cores: those that are idle first, if the number of cores is known.
+double load_factor(const machine_file& m, std::uint32_t host, double threads);
+
+// [any] Returns the properties of a host, counted from 0.
+const machine_file::host& host_of(const machine_file::network& n, std::uint32_t number);
+
+// [any] Returns the bytes per ns that messages get of a host's link: what is left of its bandwidth, and at most what a
+// TCP connection reaches with its latency and loss: 1460 bytes / RTT * sqrt(1.5 / loss) (Mathis et al., 1997).
+double rate_of(const machine_file::network& n, const machine_file::host& h);
 
 } // namespace regatta

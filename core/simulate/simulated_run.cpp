@@ -81,14 +81,34 @@ std::uint32_t workers_on_host(const cluster_layout& layout, std::uint32_t worker
 double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
   const straggler_config& slow = r.config->cluster.straggler;
   const double factor = slow.rank == worker ? std::max(slow.factor, 1.0) : 1;
-  return factor * contention_of(*r.machine, workers_on_host(r.run->job.layout, worker));
+  const cluster_layout& layout = r.run->job.layout;
+  const double workers = workers_on_host(layout, worker);
+  return factor * contention_of(*r.machine, workers) *
+         load_factor(*r.machine, layout.host_of[worker], workers * static_cast<double>(r.config->cluster.threads));
 }
 
 // The link that the transport `shaped` gives each rank, in place of those of hosts.
 std::optional<network_link> shaped_link(const component_choice& transport, double goodput) {
   if (transport.id != "shaped") return {};
   const double bytes_per_ns = transport.parameters.at("bandwidth").get<double>() / 8e9 * goodput;
-  return network_link{bytes_per_ns, bytes_per_ns, whole(transport.parameters.at("latency").get<double>())};
+  const auto ns = [&](const char* name) { return whole(transport.parameters.at(name).get<double>()); };
+  return network_link{bytes_per_ns, bytes_per_ns, ns("latency"), ns("jitter")};
+}
+
+// Sets the links of hosts, which s.link_of numbers from 0 to below `links`, and of the switches between them.
+void set_host_links(const machine_file::network& between, const message_costs& costs, std::uint32_t links,
+                    network_options& n) {
+  for (std::uint32_t number = 0; number < links; ++number) {
+    const machine_file::host& h = host_of(between, number);
+    const double rate = rate_of(between, h);
+    n.links.push_back({rate, rate, whole(h.latency_ns + costs.latency_ns), whole(h.jitter_ns)});
+  }
+  for (const machine_file::tier& t : between.tiers) {
+    switch_tier& tier = n.tiers.emplace_back();
+    for (std::uint32_t number = 0; number < links; ++number)
+      tier.group_of.push_back(number / static_cast<std::uint32_t>(t.hosts));
+    tier.bytes_per_ns = between.bytes_per_ns * between.goodput * t.hosts / t.oversubscription;
+  }
 }
 
 // The transport that has the costs of a message: `shaped` adds its link to those of another one.
@@ -105,6 +125,7 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
   n.add_ns_per_byte = costs.add_ns_per_byte;
   n.gap_ns = whole(costs.gap_ns);
+  n.seed = r.seed;
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;
   if (const auto shaped = shaped_link(r.config->transport, between.goodput)) {
@@ -114,14 +135,12 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
     std::iota(s.link_of.begin(), s.link_of.end(), 0u);
     return;
   }
-  const double rate = between.bytes_per_ns * between.goodput;
-  const network_link link{rate, rate, whole(between.latency_ns + costs.latency_ns)};
   s.link_of = layout.host_of;
   std::uint32_t links = *std::ranges::max_element(layout.host_of) + 1;
   if (between.own_servers && links > 1)
     for (std::uint32_t k = 0; k < layout.servers; ++k)
       if (layout.server_rank[k] >= layout.workers) s.link_of[layout.server_rank[k]] = links++;
-  n.links.assign(links, link);
+  set_host_links(between, costs, links, n);
 }
 
 // Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
@@ -358,6 +377,13 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
   return ranks;
 }
 
+bool varies(const machine_file& m, const case_config& c) {
+  const auto shakes = [](const machine_file::host& h) { return h.jitter_ns > 0; };
+  return m.variation > 0 || shakes(m.between) ||
+         std::ranges::any_of(m.between.single, [&](const auto& one) { return shakes(one.second); }) ||
+         (c.transport.id == "shaped" && c.transport.parameters.at("jitter").get<double>() > 0);
+}
+
 std::vector<std::string> not_modelled(const run_to_simulate& r) {
   std::vector<std::string> texts;
   const cluster_layout& layout = r.run->job.layout;
@@ -374,8 +400,6 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("the machine file has no computing_loss in [transport.{}]: computing is as fast beside "
                                 "messages as without them",
                                 carrier));
-  if (r.config->transport.id == "shaped" && r.config->transport.parameters.at("jitter").get<double>() > 0)
-    texts.emplace_back("the jitter of shaped is not modelled");
   if (r.run->communicates && r.config->strategy.id == "allreduce")
     if (const auto a = r.config->strategy.parameters.find("algorithm");
         a != r.config->strategy.parameters.end() && a->second == "auto")

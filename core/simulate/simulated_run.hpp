@@ -53,6 +53,9 @@ simulation_setup setup_of(const run_to_simulate& r);
 // collectives and GOAL is asked for, (run) if its file cannot be written. Requires a registry that loads.
 nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
 
+// [any] Returns whether a run depends on its seed: on times that are drawn.
+bool varies(const machine_file& m, const case_config& c);
+
 // [any] Returns what the simulation leaves out although it matters for this run, as warnings of its case.
 std::vector<std::string> not_modelled(const run_to_simulate& r);
 

@@ -58,6 +58,9 @@ std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& pla
   if (!s.network.eager) return "the transport is not eager";
   if (s.network.uneven) return "latencies differ";
   if (s.network.collectives) return "the transport has native collectives";
+  if (!s.network.tiers.empty()) return "switches have tiers";
+  if (std::ranges::any_of(s.network.links, [](const network_link& l) { return l.jitter_ns > 0; }))
+    return "links have jitter";
   if (s.stays || s.stop_at || s.resume) return "the run stops or resumes";
   const auto shared = [](std::vector<std::uint32_t> used) {
     std::ranges::sort(used);

@@ -207,6 +207,8 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
   if (!s.tables.empty() && (!s.ghosts || s.table_rows || !s.touches))
     throw std::runtime_error("tables: expected ghosts, `touches`, and no table_rows");
   if (s.network.links.empty()) return;
+  for (const switch_tier& t : s.network.tiers)
+    require("tiers: group_of", s.network.links.size(), "link", t.group_of.size());
   const std::vector<std::uint32_t>& links = links_of(s, layout);
   for (std::size_t r = 0; r < links.size(); ++r)
     if (links[r] >= s.network.links.size())

@@ -108,6 +108,33 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulation down, and it repeats") {
+  const folder s;
+  int number = 0;
+  const auto rate = [&](const std::string& network) {
+    const std::string name = "n" + std::to_string(number++);
+    std::ofstream(s.path / (name + ".toml")) << "[network]\nbandwidth = \"1Gbit/s\"\n" << network;
+    return simulated(s, "--machine m.toml --network " + name + ".toml --out " + name +
+                            " --set cluster.workers=4 --set cluster.hosts=4 --set measure.baseline=false")
+        .at("results")
+        .at(0)
+        .at("samples_per_second")
+        .at("median")
+        .get<double>();
+  };
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  const double plain = rate("");
+  CHECK(rate("[[network.tier]]\nhosts = 2\n") == doctest::Approx(plain).epsilon(0.1));
+  CHECK(rate("[[network.tier]]\nhosts = 2\noversubscription = 8\n") < 0.5 * plain);
+  CHECK(rate("[[network.host]]\nhosts = 2\nbandwidth = \"250Mbit/s\"\n") < 0.6 * plain);
+  CHECK(rate("link_load = 0.75\n") < 0.5 * plain);
+  CHECK(rate("core_load = 0.9\n") < 0.8 * plain);
+  CHECK(rate("loss = 0.01\nlatency = \"1ms\"\n") < 0.5 * plain);
+  const double shaken = rate("jitter = \"5ms\"\n");
+  CHECK(shaken < plain);
+  CHECK(rate("jitter = \"5ms\"\n") == shaken);
+}
+
 TEST_CASE("--export goal writes the operations of each case, once") {
   const folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");

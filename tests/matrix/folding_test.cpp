@@ -227,6 +227,7 @@ TEST_CASE("figures for another number of ranks, tensors or links are refused") {
   refused([](auto& s) { s.link_of.pop_back(); }, "link_of: expected 6, one for each rank, got 5");
   refused([](auto& s) { s.cores.group_of.pop_back(); }, "cores: expected a group for each of 6 ranks, below 6");
   refused([](auto& s) { s.cores.group_of[3] = 6; }, "cores: expected a group for each of 6 ranks, below 6");
+  refused([](auto& s) { s.network.tiers = {{{0, 1}, 1}}; }, "tiers: group_of: expected 6, one for each link, got 2");
   refused([](auto& s) { s.link_of[3] = 6; }, "link_of: rank 3 has link 6, of 6: expected a smaller number");
   refused([](auto& s) { s.compute = [](std::uint32_t, std::uint64_t, compute_times& t) { t.backward.pop_back(); }; },
           "compute: expected 3 forward and 3 backward times, one for each tensor, got 3 and 2");
@@ -253,6 +254,13 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   s.hosts = 2;
   s.network.links.assign(2, {});
   CHECK(why(s) == "several ranks share a link");
+  s = ghosts("sync_ps", 4, 2);
+  predict(s);
+  s.network.tiers = {{{0, 0, 0, 1, 1, 1}, 1}};
+  CHECK(why(s) == "switches have tiers");
+  s.network.tiers.clear();
+  s.network.links[2].jitter_ns = 10;
+  CHECK(why(s) == "links have jitter");
   s = ghosts("sync_ps", 4, 2);
   s.cores.groups.assign(2, {});
   s.cores.group_of = {0, 0, 0, 1, 1, 1};

@@ -106,6 +106,50 @@ TEST_CASE("steps are drawn from the quantiles, or from a normal distribution, wi
   CHECK(descending.find("m.toml:4:13: error: compute.quantiles: expected two or more numbers, ascending") == 0);
 }
 
+TEST_CASE("single hosts differ from the others, and others may take a part of a host") {
+  const machine_file m = parse_machine("m.toml", rates + "[machine]\ncores = 4\n", "n.toml",
+                                       "[network]\nbandwidth = \"8Gbit/s\"\ngoodput = 0.5\njitter = \"5us\"\n"
+                                       "[[network.host]]\nhosts = 3\nbandwidth = \"800Mbit/s\"\nlink_load = 0.25\n"
+                                       "[[network.host]]\nhosts = [3, 0]\nlatency = \"1ms\"\ncore_load = 0.5\n"
+                                       "[[network.tier]]\nhosts = 8\noversubscription = 4\n"
+                                       "[[network.tier]]\nhosts = 64\n");
+  const machine_file::network& n = m.between;
+  CHECK(rate_of(n, host_of(n, 1)) == doctest::Approx(0.5));
+  CHECK(rate_of(n, host_of(n, 0)) == doctest::Approx(0.5));
+  CHECK(rate_of(n, host_of(n, 3)) == doctest::Approx(0.05 * 0.75));
+  CHECK(host_of(n, 3).latency_ns == 1e6);
+  CHECK(host_of(n, 3).jitter_ns == 5000);
+  CHECK(n.tiers == std::vector<machine_file::tier>{{8, 4}, {64, 1}});
+  CHECK(load_factor(m, 1, 4) == 1);
+  CHECK(load_factor(m, 3, 4) == 2);
+  CHECK(load_factor(m, 3, 2) == 1); // the other two cores are idle
+  CHECK(load_factor(m, 3, 8) == 2);
+  CHECK(parse_machine("m.toml", machine_text(m)).between == n);
+}
+
+TEST_CASE("a link that loses packets: TCP's rate by latency and loss") {
+  machine_file::network n;
+  n.bytes_per_ns = 1;
+  n.latency_ns = 1e6;
+  n.packet_loss = 1.5e-4;
+  CHECK(rate_of(n, n) == doctest::Approx(1460.0 / 2e6 * 100));
+  n.latency_ns = 1e4;
+  CHECK(rate_of(n, n) == doctest::Approx(1 - 1.5e-4));
+}
+
+TEST_CASE("wrong hosts and switches are refused with their positions") {
+  const auto refused = [](const std::string& text, const std::string& what) {
+    INFO(text);
+    CHECK(refusal(rates, text).find(what) != std::string::npos);
+  };
+  refused("[[network.host]]\nhosts = -1\n", "n.toml:2:9: error: network.host.hosts: expected whole numbers from 0");
+  refused("[[network.host]]\nloss = 0.1\n", "network.host.hosts: expected the numbers of hosts");
+  refused("[network]\nlink_load = 1\n", "n.toml:2:13: error: network.link_load: expected a number from 0, below 1");
+  refused("[network.host]\nhosts = 1\n", "network.host: expected [[network.host]]");
+  refused("[[network.tier]]\nhosts = 8\n[[network.tier]]\nhosts = 12\n",
+          "network.tier.hosts: expected a multiple of the 8 hosts of the tier below");
+}
+
 TEST_CASE("a written file is read back") {
   machine_file m;
   m.name = "a \"machine\"";
