@@ -63,6 +63,7 @@ struct strategy_host_setup {
   // hold row numbers. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
   // does on a device.
   bool ghosts = false, no_pointers = false;
+  bool ghosts_on_host = false; // they stand for host memory; else for memory of a device
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
   // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in

@@ -126,6 +126,10 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.add_ns_per_byte = costs.add_ns_per_byte;
   n.gap_ns = whole(costs.gap_ns);
   n.seed = r.seed;
+  // Of native collectives, which take the time of a ring of messages: those of a host's ranks, or of the slowest link.
+  const double per_byte = 2 * costs.overhead_ns_per_byte + costs.add_ns_per_byte;
+  n.latency_ns = whole(costs.latency_ns + 2 * costs.overhead_ns);
+  n.bytes_per_ns = 1 / (per_byte + 1 / costs.bytes_per_ns);
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;
   if (const auto shaped = shaped_link(r.config->transport, between.goodput)) {
@@ -141,6 +145,11 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
     for (std::uint32_t k = 0; k < layout.servers; ++k)
       if (layout.server_rank[k] >= layout.workers) s.link_of[layout.server_rank[k]] = links++;
   set_host_links(between, costs, links, n);
+  if (links == 1) return;
+  for (const network_link& l : n.links) {
+    n.latency_ns = std::max(n.latency_ns, l.latency_ns + 2 * n.overhead_ns);
+    n.bytes_per_ns = std::min(n.bytes_per_ns, 1 / std::max(per_byte, 1 / l.out_bytes_per_ns));
+  }
 }
 
 // Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
@@ -300,6 +309,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   s.steps = job.warmup + job.steps;
   s.optimizer = job.optimizer();
   s.ghosts = !(r.facts->plan.flags & RG_PLAN_BYTES);
+  s.on_host = c.train.device == "cpu";
   s.tensors.clear();
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
@@ -400,10 +410,6 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("the machine file has no computing_loss in [transport.{}]: computing is as fast beside "
                                 "messages as without them",
                                 carrier));
-  if (r.run->communicates && r.config->strategy.id == "allreduce")
-    if (const auto a = r.config->strategy.parameters.find("algorithm");
-        a != r.config->strategy.parameters.end() && a->second == "auto")
-      texts.emplace_back("algorithm = \"auto\" may choose another one in a real run, where weights are in host memory");
   for (const simulated_table& t : r.tables->all)
     if (draws_of(*r.machine, t, *r.config).assumed)
       texts.push_back(fmt::format("the machine file has no [[compute.table]] of {}: the rows that a step touches are "

@@ -110,6 +110,7 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   x.log = setup.log;
   x.extensions = setup.extensions;
   x.ghosts = setup.ghosts;
+  x.ghosts_on_host = setup.ghosts && setup.on_host;
   x.no_pointers = setup.no_pointers;
   x.work = setup.work;
   if (setup.recorder || cores_)

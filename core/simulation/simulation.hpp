@@ -128,6 +128,7 @@ struct simulation_setup {
   rows_function touches;
   bool rows_in_place = false; // the model reads rows where they lie (RG_MODEL_ROWS_IN_PLACE); with `tables`
   bool ghosts = false;
+  bool on_host = false;                       // ghosts stand for host memory; else for memory of a device
   bool no_pointers = false;                   // rg_strategy_host.pointer fails, as it does on a device
   std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step
   plugin_host::log_function log;              // receives the messages of strategies

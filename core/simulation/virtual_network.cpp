@@ -128,7 +128,8 @@ std::vector<virtual_network::counts> virtual_network::counted() const {
   std::vector<counts> all(ranks_.size());
   for (std::size_t r = 0; r < all.size(); ++r) {
     all[r].messages_received = ranks_[r]->received;
-    all[r].bytes_received = ranks_[r]->bytes_received;
+    all[r].bytes_received = ranks_[r]->bytes_received + ranks_[r]->collective_bytes;
+    all[r].bytes_sent = ranks_[r]->collective_bytes;
   }
   for (const channel& c : channels_) {
     if (!c.messages) continue;
@@ -371,8 +372,10 @@ rg_status virtual_network::collective(rank& r, const rg_collective& c) {
   ++outstanding_;
   if (recorder_) recorder_->collective();
   const std::uint32_t number = collectives_.join(r.number, c);
-  if (number != UINT32_MAX)
-    events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);
+  if (number == UINT32_MAX) return RG_OK;
+  events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);
+  collectives_.count(number,
+                     [&](std::uint32_t member, std::uint64_t bytes) { ranks_[member]->collective_bytes += bytes; });
   return RG_OK;
 }
 

@@ -65,8 +65,8 @@ public:
   // advances, when all ranks have reacted to everything, until it returns false.
   bool end_instant() { return links_.end_instant(); }
 
-  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. Native
-  // collectives do not count.
+  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. A native
+  // collective counts bytes as a ring that it is said to be, and no messages.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
     // Messages and bytes that were sent, by peer and lane.
@@ -96,6 +96,7 @@ private:
     std::size_t polled = 0;
     posted_receives posted;
     std::uint64_t received = 0, bytes_received = 0;
+    std::uint64_t collective_bytes = 0; // of native ones, sent and received
   };
   struct alignas(64) channel { // of (from, to, lane); one cache line
     std::uint32_t from, to, lane;

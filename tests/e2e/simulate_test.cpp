@@ -188,6 +188,27 @@ TEST_CASE("tensors that must not be compressed do not keep the others from it") 
   CHECK(r.at("bytes").at("sent_per_step").at("worker").get<double>() < 0.05 * 4 * r.at("parameters").get<double>());
 }
 
+TEST_CASE("allreduce chooses its algorithm as in a real run, and a native collective counts its bytes") {
+  const folder s;
+  const std::string options = "--set transport.plugin=shm --set strategy.algorithm=auto --set measure.baseline=false "
+                              "--set measure.repeats=1 --set cluster.workers=2 --format json --progress never ";
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  int number = 0;
+  for (const char* bucket : {"1MiB", "64KiB"}) {
+    const std::string size = std::string("--set model.bytes=") + bucket + " --set strategy.bucket=" + bucket;
+    const std::string out = " --out " + std::to_string(number++);
+    const outcome there = program(s, "simulate x.toml --machine m.toml " + options + size + out);
+    INFO(there.err);
+    REQUIRE(there.code == 0);
+    const outcome here = program(s, "run x.toml " + options + size + out + "r");
+    REQUIRE(here.code == 0);
+    const json a = parsed(there.out).at("results").at(0), b = parsed(here.out).at("results").at(0);
+    CHECK(a.at("fingerprint").at("algorithms") == b.at("fingerprint").at("algorithms"));
+    CHECK(a.at("given_bytes").get<double>() > 0);
+    for (const json& warning : a.at("warnings")) CHECK(warning.get<std::string>().find("auto") == std::string::npos);
+  }
+}
+
 TEST_CASE("a simulated result is not compared with a measured one") {
   const folder s;
   simulated(s, "--machine m.toml --out a");

@@ -72,7 +72,9 @@ private:
   using operations = std::vector<rg::operation>;
 
   // Weights are in host memory: neither on a device nor ghosts.
-  static bool on_host(const rg::comm& c) { return c.pointer<float>(c.weights(c.whole())); }
+  static bool on_host(const rg::comm& c) {
+    return (c.host()->flags & RG_HOST_GHOSTS) || c.pointer<float>(c.weights(c.whole()));
+  }
   // A worker has the norm of its shards only, but updates all rows of sparse tables.
   static bool works(const rg::comm& c) { return !(c.deferred() && c.tables()); }
 

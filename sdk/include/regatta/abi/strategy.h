@@ -130,7 +130,10 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
+enum {
+  RG_HOST_DEFERRED = 1, /* updates wait for RG_OP_COMMIT (clipping by global norm) */
+  RG_HOST_GHOSTS = 2    /* not in plan(): weights and gradients are ghosts of host memory, as in a simulated run */
+};
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
  * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.
