@@ -272,13 +272,17 @@ void read_network(reader& r, const toml_node& t, machine_file::network& n) {
   read_host(r, t, "network.", n);
   read_all(r, t, "network.host", "host", [&](const toml_node& one) {
     const std::string path = "network.host";
-    r.only(one, path, with({"hosts"}));
+    r.only(one, path, with({"hosts", "leaves_after", "leaves_at"}));
     const std::vector<double> numbers = r.numbers(one, path + ".", "hosts", 0);
     if (numbers.empty()) r.refuse(one, path + ".hosts", "expected the numbers of hosts, from 0");
     for (const double number : numbers) {
       machine_file::host& h = n.single.try_emplace(static_cast<std::uint32_t>(number), n).first->second;
       read_host(r, one, path + ".", h);
+      r.take(one, path + ".", "leaves_after", h.leaves_after, 1, "a number of steps from 1");
+      r.take_ns(one, path + ".", "leaves_at", h.leaves_at_ns);
     }
+    const auto leaves = [](const auto& h) { return h.second.leaves_after > 0 || h.second.leaves_at_ns > 0; };
+    if (std::ranges::count_if(n.single, leaves) > 1) r.refuse(one, path, "expected one host that leaves, got several");
   });
   read_all(r, t, "network.tier", "tier", [&](const toml_node& one) {
     const std::string path = "network.tier.";
@@ -482,6 +486,8 @@ std::string machine_text(const machine_file& m) {
       line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", h.bytes_per_ns * 8) + "\"");
     if (h.latency_ns != m.between.latency_ns) line("latency", ns_text(h.latency_ns));
     others(h, m.between);
+    if (h.leaves_after > 0) line("leaves_after", rounded(h.leaves_after));
+    if (h.leaves_at_ns > 0) line("leaves_at", ns_text(h.leaves_at_ns));
   }
   return out;
 }

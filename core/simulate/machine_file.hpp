@@ -77,6 +77,8 @@ struct machine_file {
     double jitter_ns = 0;                // the largest extra latency of a message
     double packet_loss = 0;              // the share of packets that the link loses
     double link_load = 0, core_load = 0; // the shares of the link and of the cores that others take
+    // Of a single host: steps, or the virtual time, after which it leaves the run; 0: it stays.
+    double leaves_after = 0, leaves_at_ns = 0;
     bool operator==(const host&) const = default;
   };
   // Switches that each connect `hosts` hosts, whose links together have `oversubscription` times the bandwidth of the

@@ -6,6 +6,7 @@
 #include "measure/rank_record.hpp"
 #include "rank/model.hpp"
 #include "simulate/ask_model.hpp"
+#include "simulate/departure.hpp"
 #include "simulate/goal_file.hpp"
 
 #include <algorithm>
@@ -352,17 +353,26 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
   setup.log = [&](int level, const std::string& text) {
     if (level <= RG_LOG_WARNING) warned.insert(text);
   };
-  const simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  const std::optional<departure> leaves = departure_of(r, setup, all);
+  if (leaves) {
+    setup.stays = leaves->steps;
+    setup.leavers = leaves->ranks;
+    all = simulate(loading, setup);
+    warned.insert(leaves->text);
+  }
   // The bytes of the timed region are those that a run without it does not send.
   std::vector<virtual_network::counts> before(layout.size());
   if (r.run->job.warmup) {
     simulation_setup warm_up = setup;
     warm_up.steps = r.run->job.warmup;
+    if (warm_up.stays >= warm_up.steps) warm_up.stays = 0;
     before = simulate(loading, warm_up).counted;
   }
   const std::int64_t own_update = update_at_end(r);
   json ranks = json::array();
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
+    if (leaves && std::ranges::find(leaves->ranks, rank) != leaves->ranks.end()) continue;
     const rg_cluster view = layout.view(rank);
     rank_record record;
     record.rank = static_cast<std::int32_t>(rank);
@@ -376,7 +386,7 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     record.bytes_received = all.counted[rank].bytes_received - before[rank].bytes_received;
     record.given_bytes = record.bytes_sent;
     record.strategy = all.records[rank];
-    if (rank == 0) record.warnings.assign(warned.begin(), warned.end());
+    if (ranks.empty()) record.warnings.assign(warned.begin(), warned.end());
     if (view.worker >= 0) {
       const auto worker = static_cast<std::uint32_t>(view.worker);
       add_steps(r, setup, all.steps.at(worker), worker, own_update, record);

@@ -212,8 +212,8 @@ bool simulated_rank::advance() {
   }
 }
 
-void simulated_rank::go_on_without(std::uint32_t dead) {
-  strategy_->left(dead);
+void simulated_rank::go_on_without(const std::vector<std::uint32_t>& gone) {
+  for (const std::uint32_t rank : gone) strategy_->left(rank);
   steps_ = setup_.steps;
   if (is_worker()) begin_step();
 }

@@ -26,8 +26,8 @@ public:
 
   // Does what can be done now. Returns whether anything happened; then call it again.
   bool advance();
-  // Tells this rank that another one is gone, and lets it go on.
-  void go_on_without(std::uint32_t dead);
+  // Tells this rank that others are gone, and lets it go on.
+  void go_on_without(const std::vector<std::uint32_t>& gone);
   bool over() const { return phase_ == phase::over; }
   bool may_stop() const { return over() || !is_worker(); } // a server waits for the next step
   // Returns this rank's part of a checkpoint. Call it when no rank can go on.

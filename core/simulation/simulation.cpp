@@ -68,7 +68,7 @@ public:
         continue;
       }
       if (next == never && setup_.stays && !gone_ && all_may_stop()) {
-        lose_last_worker();
+        lose_workers();
         continue;
       }
       if (next == never && setup_.stop_at && all_may_stop()) return;
@@ -103,14 +103,16 @@ private:
   bool all_may_stop() const {
     return std::ranges::all_of(ranks_, [](const auto& r) { return r->may_stop(); });
   }
-  void lose_last_worker() {
+  void lose_workers() {
     gone_ = true;
+    const std::vector<std::uint32_t> last{setup_.workers - 1};
+    const std::vector<std::uint32_t>& leavers = setup_.leavers.empty() ? last : setup_.leavers;
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-      if (r == setup_.workers - 1) continue; // over
+      if (std::ranges::find(leavers, r) != leavers.end()) continue; // over
       left_ += over_[r];
       over_[r] = 0;
       awake_.push_back(r);
-      ranks_[r]->go_on_without(setup_.workers - 1);
+      ranks_[r]->go_on_without(leavers);
     }
   }
   void pass_to(std::uint64_t next) {

@@ -144,9 +144,10 @@ struct simulation_setup {
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
-  // Number of steps after which the last worker leaves the run: all ranks stop between two steps, the other ranks are
-  // told (rg_strategy.left), and only these go on. 0: it does not leave.
+  // Number of steps after which `leavers` leave the run: all ranks stop between two steps, the other ranks are told
+  // (rg_strategy.left), and only these go on. 0: none leaves.
   std::uint64_t stays = 0;
+  std::vector<std::uint32_t> leavers; // ranks that are workers only; empty: the last worker
   // If not null, the run goes on with step resume->step, and so runs `steps` - resume->step steps. Requires the same
   // cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;

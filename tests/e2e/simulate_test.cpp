@@ -135,6 +135,38 @@ TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulati
   CHECK(rate("jitter = \"5ms\"\n") == shaken);
 }
 
+TEST_CASE("a host leaves: the run ends there, but for a strategy that survives it") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  const auto outcome_of = [&](const std::string& leaves, const std::string& options) {
+    std::ofstream(s.path / "n.toml") << "[[network.host]]\nhosts = 2\n" << leaves << "\n";
+    fs::remove_all(s.path / "a");
+    return program(s, "simulate x.toml --machine m.toml --network n.toml --format json --progress never --out a "
+                      "--set cluster.workers=4 --set cluster.hosts=4 --set measure.repeats=1 " +
+                          options);
+  };
+  const outcome ends = outcome_of("leaves_after = 3", "");
+  CHECK(ends.code == 1);
+  CHECK(ends.err.find("host 2 leaves after step 3, at 0.") != std::string::npos);
+  CHECK(ends.err.find("the run ends there, as strategy allreduce does not survive a death") != std::string::npos);
+  CHECK(outcome_of("leaves_after = 9", "").code == 0); // after the last step
+  const std::string survivor =
+      "--plugin-path " REGATTA_BUILD "/tests/conformance/broken --set strategy.plugin=survivor "
+      "--set measure.steps=20 ";
+  const auto result = [&](const std::string& leaves) {
+    const outcome o = outcome_of(leaves, survivor);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    return parsed(o.out).at("results").at(0);
+  };
+  const json stays = result(""), step = result("leaves_after = 10"), time = result("leaves_at = \"300ms\"");
+  const auto rate = [](const json& entry) { return entry.at("samples_per_second").at("median").get<double>(); };
+  CHECK(rate(step) < rate(stays));
+  CHECK(rate(step) > 0.7 * rate(stays)); // three of four workers, whose exchange is shorter
+  CHECK(rate(time) < rate(stays));
+  CHECK(step.at("warnings").dump().find("host 2 leaves after step 10, at ") != std::string::npos);
+}
+
 TEST_CASE("--export goal writes the operations of each case, once") {
   const folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");

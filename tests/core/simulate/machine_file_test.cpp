@@ -111,6 +111,7 @@ TEST_CASE("single hosts differ from the others, and others may take a part of a 
                                        "[network]\nbandwidth = \"8Gbit/s\"\ngoodput = 0.5\njitter = \"5us\"\n"
                                        "[[network.host]]\nhosts = 3\nbandwidth = \"800Mbit/s\"\nlink_load = 0.25\n"
                                        "[[network.host]]\nhosts = [3, 0]\nlatency = \"1ms\"\ncore_load = 0.5\n"
+                                       "[[network.host]]\nhosts = 7\nleaves_after = 20\nleaves_at = \"1500ms\"\n"
                                        "[[network.tier]]\nhosts = 8\noversubscription = 4\n"
                                        "[[network.tier]]\nhosts = 64\n");
   const machine_file::network& n = m.between;
@@ -119,6 +120,8 @@ TEST_CASE("single hosts differ from the others, and others may take a part of a 
   CHECK(rate_of(n, host_of(n, 3)) == doctest::Approx(0.05 * 0.75));
   CHECK(host_of(n, 3).latency_ns == 1e6);
   CHECK(host_of(n, 3).jitter_ns == 5000);
+  CHECK(host_of(n, 7).leaves_after == 20);
+  CHECK(host_of(n, 7).leaves_at_ns == 1.5e9);
   CHECK(n.tiers == std::vector<machine_file::tier>{{8, 4}, {64, 1}});
   CHECK(load_factor(m, 1, 4) == 1);
   CHECK(load_factor(m, 3, 4) == 2);
@@ -146,6 +149,8 @@ TEST_CASE("wrong hosts and switches are refused with their positions") {
   refused("[[network.host]]\nloss = 0.1\n", "network.host.hosts: expected the numbers of hosts");
   refused("[network]\nlink_load = 1\n", "n.toml:2:13: error: network.link_load: expected a number from 0, below 1");
   refused("[network.host]\nhosts = 1\n", "network.host: expected [[network.host]]");
+  refused("[[network.host]]\nhosts = [1, 2]\nleaves_after = 3\n", "network.host: expected one host that leaves");
+  refused("[network]\nleaves_at = \"1s\"\n", "n.toml:2:1: error: network.leaves_at: unknown key");
   refused("[[network.tier]]\nhosts = 8\n[[network.tier]]\nhosts = 12\n",
           "network.tier.hosts: expected a multiple of the 8 hosts of the tier below");
 }
