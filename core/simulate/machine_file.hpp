@@ -36,6 +36,9 @@ struct message_costs {
   double bytes_per_ns = 10;                         // 1 / G
   double add_ns_per_byte = 0;                       // of a receive that adds, on top of O
   std::optional<double> residual;                   // of the fit, relative; std::nullopt: written by hand
+  // How many times those of ping-pong `overhead_ns` and `overhead_ns_per_byte` are, where calibrate has fitted them to
+  // steps of two workers; the residual is that of the steps' time. For people.
+  std::optional<double> in_training, in_training_residual;
   // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt: unknown,
   // nothing. Its residual is that of the time that computing takes.
   std::optional<double> computing_loss, computing_loss_residual;

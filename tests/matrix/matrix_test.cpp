@@ -55,28 +55,6 @@ TEST_CASE("allreduce, sharded: messages in host memory, the transport's own coll
       }
 }
 
-TEST_CASE("ghosts of host memory: allreduce takes the algorithms that it takes with bytes") {
-  for (const std::int64_t elements : {1 << 18, 1 << 10}) {
-    CAPTURE(elements);
-    simulation_setup s;
-    s.strategy = "allreduce";
-    s.tensors = {elements};
-    s.parameters = {{"bucket", 4 << 20}};
-    s.workers = 4;
-    s.network.collectives = true;
-    const auto bytes = simulate(plugins(), s);
-    s.ghosts = s.on_host = true;
-    const auto ghosts = simulate(plugins(), s);
-    CHECK(!ghosts.records[0].counts.empty());
-    CHECK(ghosts.records[0].counts == bytes.records[0].counts);
-    for (const auto& c : ghosts.counted) {
-      CHECK((c.messages_sent != 0) == (elements > 1 << 16));                         // else the transport's own
-      CHECK(c.bytes_sent == s.steps * 2 * 3 * static_cast<std::uint64_t>(elements)); // 2 (n - 1) / n
-      CHECK(c.bytes_received == c.bytes_sent);
-    }
-  }
-}
-
 TEST_CASE("allreduce by itself: the algorithm depends on bucket size, workers and hosts alone, and is recorded") {
   const auto chosen = [](std::uint64_t bytes, std::uint32_t workers, std::uint32_t hosts = 1,
                          bool collectives = false) {

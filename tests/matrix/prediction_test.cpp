@@ -86,7 +86,7 @@ TEST_CASE("messages take their processor time from computing on the same core") 
   s.cores.loss = 1.5;
   CHECK(computing() == 6 * overhead);
   s.network.overhead_ns_per_byte = 0.125;
-  CHECK(computing() == 6 * overhead + 2 * bytes * 3 / 8); // 4 messages of half a bucket
+  CHECK(computing() == 6 * overhead + bytes * 3 / 8); // 4 messages of half a bucket
   s.cores.groups = {{2, 1}, {2, 1}};
   CHECK(computing() == 0);
 }

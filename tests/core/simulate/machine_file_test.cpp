@@ -168,7 +168,7 @@ TEST_CASE("a written file is read back") {
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 1.25, 0.03125};
+  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 2.5, 0.0125, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(r.batch == 64);
