@@ -18,10 +18,12 @@
 #include "memory/arithmetic.hpp"
 #include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
+#include "simulate/campaign.hpp"
 #include "simulate/fit.hpp"
 #include "simulate/simulated_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <numeric>
@@ -141,6 +143,7 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   std::vector<double> steps;
   for (const step_time& s : alone.ranks.front().steps) steps.push_back(computing(s));
   m.variation = variation(steps).value_or(0);
+  if (steps.size() > 1) m.quantiles = relative_quantiles(steps);
   const double update = mean_of(alone, [](const step_time& s) { return s.update; });
   constexpr double bytes_of_update = 5; // the engine counts so many for each byte of a gradient
   double rows = 0;                      // bytes of their values in a step
@@ -170,6 +173,134 @@ void add_contention(machine_file& m, plugin_facts_cache& answers, const experime
     const measured_run together = run_once(answers, only(e, control, 0), screen);
     m.contention.emplace_back(static_cast<double>(workers), std::max(1.0, mean_of(together, computing) / alone));
   }
+}
+
+// Medians over the steps of all workers, in ns: `exposed` is the time from the last worker's gradients to the step's
+// end, which is free of the waiting for workers that this machine slows down.
+struct step_medians {
+  double computing = 0, exposed = 0;
+};
+step_medians medians_of(const std::vector<rank_record>& ranks) {
+  std::vector<double> computed, exposed;
+  for (const rank_record& rank : ranks)
+    for (std::size_t n = 0; n < rank.steps.size(); ++n) {
+      std::int64_t last = 0;
+      for (const rank_record& other : ranks)
+        if (n < other.steps.size()) last = std::max(last, other.steps[n].compute_end);
+      computed.push_back(computing(rank.steps[n]));
+      exposed.push_back(static_cast<double>(rank.steps[n].end - last));
+    }
+  return {median(computed).value_or(0), median(exposed).value_or(0)};
+}
+
+// Simulates the first case.
+step_medians simulated(plugin_facts_cache& answers, const experiment& e, const machine_file& m) {
+  campaign_records records(e);
+  records.add(campaign_record(json::object()));
+  std::vector<rank_record> ranks;
+  std::string why;
+  simulation_hooks hooks;
+  hooks.record = [&](const json& record) {
+    if (record.at("kind") == "failure") why = record.at("error");
+    if (record.at("kind") == "run")
+      for (const json& rank : record.at("ranks")) ranks.push_back(record_from_json(rank));
+  };
+  const int code = simulate_cases(answers, e, m, 1, records, hooks);
+  if (code == static_cast<int>(exit_code::interrupted)) throw failure(exit_code::interrupted, "interrupted");
+  if (!why.empty()) throw failure(static_cast<exit_code>(code), why);
+  return medians_of(ranks);
+}
+
+// Steps of two workers with a ring, one after the other: how many times as long they compute as beside each other
+// without messages, and the exposed time, in units of that computing.
+struct measured_exchange {
+  experiment ring;
+  std::vector<double> computing, exposed;
+};
+
+// Fits in_training and computing_loss of a transport, so that what simulated steps expose and compute takes as long as in
+// the measured ones. `alone`: the computing of a simulation without messages.
+void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
+                   double alone, plugin_facts_cache& answers) {
+  constexpr int rounds = 5; // the exposed time is almost a line over in_training
+  const message_costs measured = m.transports.at(transport);
+  message_costs& costs = m.transports.at(transport);
+  costs.in_training = 1;
+  std::optional<loss_fit> loss;
+  double error = 0, last_factor = 0, last_got = 0;
+  for (int round = 0; round < rounds; ++round) {
+    costs.overhead_ns = measured.overhead_ns * *costs.in_training;
+    costs.overhead_ns_per_byte = measured.overhead_ns_per_byte * *costs.in_training;
+    std::vector<loss_sample> samples;
+    for (const measured_exchange& x : all) {
+      costs.computing_loss = 0;
+      const double nothing = simulated(answers, x.ring, m).computing;
+      costs.computing_loss = 1;
+      samples.push_back(
+          {nothing, simulated(answers, x.ring, m).computing - nothing, alone * median(x.computing).value_or(1)});
+    }
+    loss = fit_loss(samples);
+    costs.computing_loss = loss ? loss->loss : 1;
+    double expected = 0, got = 0; // outside of computing
+    std::vector<double> errors;
+    for (const measured_exchange& x : all) {
+      const step_medians is = simulated(answers, x.ring, m);
+      const double exposed = alone * median(x.exposed).value_or(0),
+                   step = exposed + alone * median(x.computing).value_or(1);
+      expected += exposed;
+      got += is.exposed;
+      errors.push_back(std::abs((is.computing + is.exposed) / step - 1));
+    }
+    error = median(errors).value_or(0);
+    if (round + 1 == rounds || !(got > 0)) break;
+    const double factor = *costs.in_training, rise = got - last_got, run = factor - last_factor;
+    const double next =
+        last_factor > 0 && rise * run > 0 ? factor + (expected - got) * run / rise : factor * expected / got;
+    last_factor = factor, last_got = got;
+    costs.in_training = std::clamp(next, 0.2, 20.0);
+  }
+  require_good_fit("steps with messages over " + transport, error);
+  costs.in_training_residual = error;
+  if (!loss) {
+    costs.computing_loss.reset();
+    return;
+  }
+  require_good_fit("computing beside messages over " + transport, loss->residual);
+  costs.computing_loss_residual = loss->residual;
+}
+
+// Measures steps of two workers with a ring's messages beside steps without them, each worker on a core of its own: all
+// gradients in one bucket, which exposes the exchange, and buckets of two sizes, whose messages go beside the backward
+// pass. Three rounds: this machine may change.
+void add_exchanges(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& alone,
+                   run_screen& screen) {
+  if (m.cores < 2 * static_cast<double>(alone.cluster.threads) || alone.train.device != "cpu" || m.tensors.empty())
+    return;
+  constexpr int rounds = 3;
+  case_config control = alone;
+  control.cluster.workers = 2;
+  if (alone.train.scaling == "strong") control.train.batch *= 2; // a worker's batch stays the same
+  const experiment without = only(e, control, 0);
+  const auto bytes = static_cast<double>(answers.of(alone).model.weight_bytes);
+  std::map<std::string, std::vector<measured_exchange>> exchanges; // by transport
+  for (const auto& [transport, costs] : m.transports)
+    for (const double bucket : {bytes, std::min(bytes / 4, 4.0 * (1 << 20)), std::min(bytes / 16, 1.0 * (1 << 20))}) {
+      case_config c = control;
+      c.strategy = {"allreduce", {{"algorithm", "ring"}, {"bucket", std::llround(std::max(bucket, 4096.0))}}};
+      c.transport = {transport, {}};
+      exchanges[transport].push_back({only(e, c, 0), {}, {}});
+    }
+  for (int round = 0; round < rounds; ++round) {
+    const step_medians base = medians_of(run_once(answers, without, screen).ranks);
+    for (auto& [transport, all] : exchanges)
+      for (measured_exchange& x : all) {
+        const step_medians is = medians_of(run_once(answers, x.ring, screen).ranks);
+        x.computing.push_back(is.computing / base.computing);
+        x.exposed.push_back(is.exposed / base.computing);
+      }
+  }
+  const double computing_alone = simulated(answers, without, m).computing;
+  for (const auto& [transport, all] : exchanges) fit_exchanges(m, transport, all, computing_alone, answers);
 }
 
 message_costs measure_messages(const std::string& transport, const calibrate_options& o) {
@@ -221,6 +352,7 @@ int calibrate_verb(const calibrate_options& o) {
   const measured_run baseline = run_once(answers, only(e, alone, traced_steps), screen);
   add_computing(m, baseline, alone, facts, tensors,
                 facts.model.table.empty() ? simulated_tables() : tables_of(plugins, alone));
+  require_steady_steps(m.variation);
   if (m.variation > 0.2)
     screen.say(
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
@@ -234,6 +366,8 @@ int calibrate_verb(const calibrate_options& o) {
     c.add_ns_per_byte = sum;
     m.transports[transport] = c;
   }
+  add_exchanges(m, answers, e, alone, screen);
+  screen.clear();
   const std::string text = machine_text(m);
   try {
     write_atomically(o.out.string(), text);
@@ -250,10 +384,17 @@ int calibrate_verb(const calibrate_options& o) {
   for (const auto& [workers, slowdown] : m.contention)
     if (workers > 1)
       out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long\n", workers, slowdown);
-  for (const auto& [id, c] : m.transports)
+  for (const auto& [id, c] : m.transports) {
     out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
                        c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
                        100 * c.residual.value_or(0));
+    if (c.in_training)
+      out += fmt::format("{}: in a training step o and O are {:.2f} times those of ping-pong, residual {:.1f} %\n", id,
+                         *c.in_training, 100 * c.in_training_residual.value_or(0));
+    if (c.computing_loss)
+      out += fmt::format("{}: computing loses {:.2f} ns for each ns of them on its core, residual {:.1f} %\n", id,
+                         *c.computing_loss, 100 * c.computing_loss_residual.value_or(0));
+  }
   print_output(out);
   return 0;
 }

@@ -90,7 +90,7 @@ void strategy_host::lay_out() {
 
 void strategy_host::start() {
   host_ = rg::make_versioned<rg_strategy_host>();
-  host_.flags = updates_->deferred() ? RG_HOST_DEFERRED : 0;
+  host_.flags = (updates_->deferred() ? RG_HOST_DEFERRED : 0) | (setup_.ghosts_on_host ? RG_HOST_GHOSTS : 0);
   host_.host = plugin_host_.c();
   host_.context = this;
   host_.cluster = &cluster_;

@@ -61,8 +61,8 @@ struct strategy_host_setup {
   double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
   // ghosts: buffers have a size but no bytes, except those of RG_I64 in host memory if there are sparse tables, which
   // hold row numbers. no_pointers: they have bytes, but rg_strategy_host.pointer fails, as it
-  // does on a device.
-  bool ghosts = false, no_pointers = false;
+  // does on a device. ghosts_on_host: ghosts stand for host memory, else for memory of a device.
+  bool ghosts = false, no_pointers = false, ghosts_on_host = false;
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
   // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in

@@ -137,12 +137,12 @@ private:
       x.alone = prepared(x.baseline);
       if (has_control(c)) plan_control(x, c);
     }
-    std::map<std::string, std::size_t> unvaried; // by role: with equal computing times every repeat is the same
+    std::map<std::string, std::size_t> unvaried; // by role: if nothing is drawn, every repeat is the same
     for (std::uint64_t repeat = 0; repeat < static_cast<std::uint64_t>(c.measure.repeats); ++repeat) {
       if (records_.has(x.index, repeat)) continue;
       const auto add = [&](const char* role, const case_config& config, const prepared_run& run, std::uint64_t number) {
         auto known = unvaried.find(role);
-        if (known == unvaried.end() || machine_.variation > 0) {
+        if (known == unvaried.end() || varies(machine_, config)) {
           known = unvaried.insert_or_assign(role, jobs_.size()).first;
           jobs_.push_back({input_of(x, config, run, (c.seed * 1'000'003 + repeat) * 4 + number), 0, {}});
           if (role == std::string("case") && repeat == 0 && hooks_.goal) jobs_.back().input.goal = hooks_.goal(x.index);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 namespace regatta {
 namespace {
 
-constexpr double worst_residual = 0.2;
+constexpr double worst_residual = 0.2, most_variation = 0.4;
 
 using point = std::pair<double, double>;
 
@@ -113,6 +114,21 @@ message_costs fit_messages(const std::vector<message_sample>& samples) {
   return c;
 }
 
+std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {
+  constexpr double least = 0.01;
+  if (std::ranges::all_of(samples, [&](const loss_sample& s) { return s.lost < least * s.alone; })) return {};
+  double products = 0, squares = 0;
+  for (const loss_sample& s : samples) {
+    products += s.lost * (s.measured - s.alone);
+    squares += s.lost * s.lost;
+  }
+  loss_fit f{std::max(0.0, products / squares)};
+  std::vector<double> errors;
+  for (const loss_sample& s : samples) errors.push_back(std::abs(s.alone + f.loss * s.lost - s.measured) / s.measured);
+  f.residual = median(errors).value_or(0);
+  return f;
+}
+
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names) {
   std::map<std::string, std::size_t> known;
   for (const std::string& name : names) known.emplace(name, known.size());
@@ -157,6 +173,22 @@ traced_times times_in_trace(const rank_trace& trace, const std::vector<std::stri
   for (std::size_t t = 0; t < names.size(); ++t)
     out.tensors.push_back({names[t], median(forward[t]).value_or(0), median(backward[t]).value_or(0)});
   return out;
+}
+
+std::vector<double> relative_quantiles(const std::vector<double>& numbers) {
+  constexpr int parts = 20;
+  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+  std::vector<double> all;
+  for (int k = 0; k <= parts; ++k)
+    all.push_back(quantile(numbers, static_cast<double>(k) / parts).value_or(mean) / mean);
+  return all;
+}
+
+void require_steady_steps(double variation) {
+  if (variation > most_variation)
+    throw failure(exit_code::run, fmt::format("computing: expected steps that vary by at most {:.0f} %, got {:.0f} %: "
+                                              "repeat it on an idle machine",
+                                              100 * most_variation, 100 * variation));
 }
 
 void require_good_fit(const std::string& what, double residual) {

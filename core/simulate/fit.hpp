@@ -6,6 +6,7 @@
 #include "simulate/machine_file.hpp"
 #include "timeline/rank_trace.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,18 @@ struct message_sample {
 // and G + 2O the time of a message. The gap is 0: ping-pong does not show it. `residual` is that of the time.
 message_costs fit_messages(const std::vector<message_sample>& samples);
 
+// The computing of a worker in a step beside an exchange, in ns.
+struct loss_sample {
+  double alone = 0, lost = 0; // simulated: if it loses nothing, and what it loses if computing_loss is 1
+  double measured = 0;
+};
+// [any] Returns the computing_loss with the smallest sum of squares of errors, and the median of the relative errors of
+// the computing. std::nullopt: `lost` is less than 1 % of the computing of each sample.
+struct loss_fit {
+  double loss = 0, residual = 0;
+};
+std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples);
+
 // The times of a step's parts in a trace of one worker, in ns.
 struct traced_times {
   std::vector<tensor_times> tensors; // medians over the steps, in the order in which gradients become ready
@@ -37,6 +50,13 @@ struct traced_times {
 // [any] Returns the times between the model's hooks. `names` are those of the dense tensors, in the order in which
 // gradients become ready. Throws failure (run) if the trace holds no whole step with all of these hooks.
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names);
+
+// [any] Returns the 21 quantiles of positive numbers at probabilities 0, 0.05, ... 1, relative to their mean. Requires a
+// number.
+std::vector<double> relative_quantiles(const std::vector<double>& numbers);
+
+// [any] Throws failure (run) with the figure if steps vary by more than 40 % (standard deviation over mean).
+void require_steady_steps(double variation);
 
 // [any] Throws failure (run) with the figure if the residual of a fit is above 20 %.
 void require_good_fit(const std::string& what, double residual);

@@ -80,6 +80,11 @@ public:
     else
       refuse(*found, path + name, fmt::format("expected {}, got {}", expected, quoted(*found)));
   }
+  void take(const toml_node& of, const std::string& path, const char* name, std::optional<double>& to) {
+    double number = -1;
+    take(of, path, name, number, 0, "a number from 0");
+    if (number >= 0) to = number;
+  }
   void take_ns(const toml_node& of, const std::string& path, const char* name, double& to) {
     take(of, path, name, to, 0, "a time such as \"20us\", or a number of ns", [](const std::string& text) {
       const auto ns = parse_nanoseconds(text);
@@ -110,24 +115,37 @@ public:
     return all;
   }
 
+  // A share of at least 0 and below 1.
+  void take_share(const toml_node& of, const std::string& path, const char* name, double& to) {
+    take(of, path, name, to, 0, "a number from 0, below 1");
+    if (to < 1) return;
+    refuse(*of.find(name), path + name, "expected a number from 0, below 1");
+    to = 0;
+  }
+  // Numbers above 0, or whole numbers from `least` on; a single one counts as a list.
+  std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name,
+                              std::optional<std::int64_t> least = {}) {
+    std::vector<double> all;
+    const toml_node* const found = of.find(name);
+    if (!found) return all;
+    const std::vector<toml_node> one = {*found};
+    for (const toml_node& n : found->is == toml_node::kind::array ? found->items : one)
+      if (least ? n.scalar.is_number_integer() && n.scalar.get<std::int64_t>() >= *least
+                : n.scalar.is_number() && n.scalar.get<double>() > 0)
+        all.push_back(n.scalar.get<double>());
+      else
+        refuse(n, path + name,
+               fmt::format("expected {}, got {}",
+                           least ? fmt::format("whole numbers from {}", *least) : "numbers above 0", quoted(n)));
+    return all;
+  }
+
 private:
   static std::optional<double> number_of(const toml_node& n,
                                          const std::function<std::optional<double>(const std::string&)>& unit) {
     if (n.scalar.is_number()) return n.scalar.get<double>();
     if (unit && n.scalar.is_string()) return unit(n.scalar.get<std::string>());
     return {};
-  }
-  std::vector<double> numbers(const toml_node& of, const std::string& path, const char* name) {
-    std::vector<double> all;
-    const toml_node* const found = of.find(name);
-    if (!found) return all;
-    const std::vector<toml_node> one = {*found};
-    for (const toml_node& n : found->is == toml_node::kind::array ? found->items : one)
-      if (n.scalar.is_number() && n.scalar.get<double>() > 0)
-        all.push_back(n.scalar.get<double>());
-      else
-        refuse(n, path + name, "expected numbers above 0, got " + quoted(n));
-    return all;
   }
 
   diagnostics wrong_;
@@ -158,7 +176,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   const std::string path = "compute.";
   r.only(t, "compute",
          {"batch", "samples_per_second", "operations_per_second", "forward_share", "share", "input", "other",
-          "variation", "tensor", "table", "after"});
+          "variation", "quantiles", "tensor", "table", "after"});
   const toml_node* const batch = t.find("batch");
   const double of = batch && batch->scalar.is_number() ? batch->scalar.get<double>() : 0;
   if (const toml_node* const list = t.find("table")) {
@@ -198,11 +216,16 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   r.take_ns(t, path, "input", m.input_ns);
   r.take_ns(t, path, "other", m.other_ns);
   r.take(t, path, "variation", m.variation, 0, "a number from 0");
+  m.quantiles = r.numbers(t, path, "quantiles");
+  if (m.quantiles.size() == 1 || !std::ranges::is_sorted(m.quantiles))
+    r.refuse(*t.find("quantiles"), "compute.quantiles", "expected two or more numbers, ascending");
 }
 
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
-  r.only(t, path, {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual"});
+  r.only(t, path,
+         {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual", "in_training",
+          "in_training_residual", "computing_loss", "computing_loss_residual"});
   const std::string dotted = path + ".";
   r.take_ns(t, dotted, "latency", c.latency_ns);
   r.take_ns(t, dotted, "overhead", c.overhead_ns);
@@ -210,15 +233,69 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take_ns(t, dotted, "gap", c.gap_ns);
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");
-  double residual = -1;
-  r.take(t, dotted, "residual", residual, 0, "a number from 0");
-  if (residual >= 0) c.residual = residual;
+  r.take(t, dotted, "residual", c.residual);
+  r.take(t, dotted, "in_training", c.in_training);
+  r.take(t, dotted, "in_training_residual", c.in_training_residual);
+  r.take(t, dotted, "computing_loss", c.computing_loss);
+  r.take(t, dotted, "computing_loss_residual", c.computing_loss_residual);
+}
+
+// The keys of one host, or of all.
+const std::vector<std::string> host_keys = {"bandwidth", "latency", "jitter", "loss", "link_load", "core_load"};
+
+void read_host(reader& r, const toml_node& t, const std::string& path, machine_file::host& h) {
+  r.take_rate(t, path, "bandwidth", h.bytes_per_ns);
+  r.take_ns(t, path, "latency", h.latency_ns);
+  r.take_ns(t, path, "jitter", h.jitter_ns);
+  r.take_share(t, path, "loss", h.packet_loss);
+  r.take_share(t, path, "link_load", h.link_load);
+  r.take_share(t, path, "core_load", h.core_load);
+}
+
+// Calls `read` for each table of an array.
+template <class Read>
+void read_all(reader& r, const toml_node& t, const std::string& path, const char* name, const Read& read) {
+  const toml_node* const list = t.find(name);
+  if (!list) return;
+  if (list->is != toml_node::kind::array) r.refuse(*list, path, "expected [[" + path + "]], got " + quoted(*list));
+  for (const toml_node& one : list->items)
+    if (one.is == toml_node::kind::table)
+      read(one);
+    else
+      r.refuse(one, path, "expected a table, got " + quoted(one));
 }
 
 void read_network(reader& r, const toml_node& t, machine_file::network& n) {
-  r.only(t, "network", {"bandwidth", "goodput", "latency", "servers"});
-  r.take_rate(t, "network.", "bandwidth", n.bytes_per_ns);
-  r.take_ns(t, "network.", "latency", n.latency_ns);
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.end(), host_keys.begin(), host_keys.end());
+    return more;
+  };
+  r.only(t, "network", with({"goodput", "servers", "tier", "host"}));
+  read_host(r, t, "network.", n);
+  read_all(r, t, "network.host", "host", [&](const toml_node& one) {
+    const std::string path = "network.host";
+    r.only(one, path, with({"hosts", "leaves_after", "leaves_at"}));
+    const std::vector<double> numbers = r.numbers(one, path + ".", "hosts", 0);
+    if (numbers.empty()) r.refuse(one, path + ".hosts", "expected the numbers of hosts, from 0");
+    for (const double number : numbers) {
+      machine_file::host& h = n.single.try_emplace(static_cast<std::uint32_t>(number), n).first->second;
+      read_host(r, one, path + ".", h);
+      r.take(one, path + ".", "leaves_after", h.leaves_after, 1, "a number of steps from 1");
+      r.take_ns(one, path + ".", "leaves_at", h.leaves_at_ns);
+    }
+    const auto leaves = [](const auto& h) { return h.second.leaves_after > 0 || h.second.leaves_at_ns > 0; };
+    if (std::ranges::count_if(n.single, leaves) > 1) r.refuse(one, path, "expected one host that leaves, got several");
+  });
+  read_all(r, t, "network.tier", "tier", [&](const toml_node& one) {
+    const std::string path = "network.tier.";
+    r.only(one, "network.tier", {"hosts", "oversubscription"});
+    machine_file::tier& tier = n.tiers.emplace_back();
+    r.take(one, path, "hosts", tier.hosts, 1, "a number of hosts from 1");
+    r.take(one, path, "oversubscription", tier.oversubscription, 1e-3, "a number above 0");
+    const double below = n.tiers.size() > 1 ? n.tiers[n.tiers.size() - 2].hosts : 1;
+    if (tier.hosts != std::floor(tier.hosts) || std::fmod(tier.hosts, below) != 0)
+      r.refuse(one, path + "hosts", fmt::format("expected a multiple of the {:g} hosts of the tier below", below));
+  });
   r.take(t, "network.", "goodput", n.goodput, 1e-6, "a number above 0, up to 1");
   if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
   std::string servers = "shared";
@@ -234,21 +311,6 @@ std::string hash_of(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
-}
-
-std::string rounded(double x) {
-  return fmt::format("{:.4g}", x);
-}
-std::string ns_text(double ns) {
-  return "\"" + exact_nanoseconds(std::llround(ns)) + "\"";
-}
-std::string list_of(const curve& points, double std::pair<double, double>::*member) {
-  std::vector<std::string> texts;
-  for (const auto& p : points) texts.push_back(rounded(p.*member));
-  return "[" + join(texts) + "]";
-}
-std::string text_of(const std::string& text) {
-  return toml_literal(json(text));
 }
 
 } // namespace
@@ -327,63 +389,19 @@ machine_file read_machine(const std::filesystem::path& file, const std::filesyst
                        network.empty() ? "" : text_of_file(network));
 }
 
-std::string machine_text(const machine_file& m) {
-  std::string out = "schema = \"regatta.machine/1\"\n\n[machine]\n";
-  const auto line = [&](const char* key, const std::string& value) { out += fmt::format("{} = {}\n", key, value); };
-  line("name", text_of(m.name));
-  line("date", text_of(m.date));
-  line("cpu", text_of(m.cpu));
-  line("cores", rounded(m.cores));
-  if (!m.model.empty()) {
-    out += "\n[model]\n";
-    line("plugin", text_of(m.model));
-    if (!m.fingerprint.empty()) line("fingerprint", text_of(m.fingerprint));
+double drawn_factor(const machine_file& m, double first, double second) {
+  if (!(m.variation > 0)) return 1;
+  if (m.quantiles.empty()) { // Box and Muller
+    constexpr double two_pi = 6.283185307179586;
+    return std::max(0.1, 1 + m.variation * std::sqrt(-2 * std::log(first)) * std::cos(two_pi * second));
   }
-  out += "\n[compute]\n";
-  if (m.tensors.empty() && !(m.after_ns > 0)) {
-    line("batch", list_of(m.rates, &std::pair<double, double>::first));
-    line("samples_per_second", list_of(m.rates, &std::pair<double, double>::second));
-    line("forward_share", rounded(m.forward_share));
-    line("share", m.by_bytes ? "\"bytes\"" : "\"even\"");
-  } else {
-    line("batch", rounded(m.batch));
-  }
-  line("input", ns_text(m.input_ns));
-  line("other", ns_text(m.other_ns));
-  line("variation", rounded(m.variation));
-  if (m.after_ns > 0) line("after", ns_text(m.after_ns));
-  for (const tensor_times& t : m.tensors)
-    out += fmt::format("[[compute.tensor]]\nname = {}\nforward = {}\nbackward = {}\n", text_of(t.name),
-                       ns_text(t.forward), ns_text(t.backward));
-  for (const touched_table& t : m.tables) {
-    out += fmt::format("[[compute.table]]\nname = {}\nbatch = {}\n", text_of(t.name), rounded(t.batch));
-    line(t.zipf ? "zipf" : "rows", rounded(t.zipf ? *t.zipf : t.rows));
-    if (t.draws > 0) line("draws", rounded(t.draws));
-  }
-  if (!m.contention.empty()) {
-    out += "\n[contention]\n";
-    line("workers", list_of(m.contention, &std::pair<double, double>::first));
-    line("slowdown", list_of(m.contention, &std::pair<double, double>::second));
-  }
-  out += "\n[work] # ns for each byte that an operation reads or writes\n";
-  line("default", rounded(m.work_ns_per_byte));
-  for (const auto& [name, each] : m.work_of) line(name.c_str(), rounded(each));
-  for (const auto& [id, c] : m.transports) {
-    out += fmt::format("\n[transport.{}]\n", id);
-    line("latency", ns_text(c.latency_ns));
-    line("overhead", ns_text(c.overhead_ns));
-    line("overhead_per_byte", rounded(c.overhead_ns_per_byte));
-    line("gap", ns_text(c.gap_ns));
-    line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
-    line("add_per_byte", rounded(c.add_ns_per_byte));
-    if (c.residual) line("residual", rounded(*c.residual));
-  }
-  out += "\n[network] # between hosts: not measured, an assumption to change\n";
-  line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");
-  if (m.between.goodput != 1) line("goodput", rounded(m.between.goodput));
-  line("latency", ns_text(m.between.latency_ns));
-  line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
-  return out;
+  const std::vector<double>& q = m.quantiles;
+  const auto parts = static_cast<double>(q.size() - 1);
+  double sum = -(q.front() + q.back()) / 2; // of the means of the parts
+  for (const double x : q) sum += x;
+  const auto left = static_cast<std::size_t>(first * parts);
+  const double x = first * parts - static_cast<double>(left);
+  return (q[left] + (q[left + 1] - q[left]) * x) * parts / sum;
 }
 
 double step_ns_of(const machine_file& m, double batch) {
@@ -401,6 +419,25 @@ double contention_of(const machine_file& m, double workers) {
   if (workers <= most) return workers < m.contention.front().first ? 1 : between(m.contention, workers);
   const double shared_then = m.cores > 0 ? std::max(1.0, most / m.cores) : 1;
   return slowdown * sharing / shared_then;
+}
+
+double load_factor(const machine_file& m, std::uint32_t host, double threads) {
+  const double left = 1 - host_of(m.between, host).core_load;
+  if (!(m.cores > 0)) return 1 / left;
+  return std::max(1.0, threads / (m.cores * left)) / std::max(1.0, threads / m.cores);
+}
+
+const machine_file::host& host_of(const machine_file::network& n, std::uint32_t number) {
+  const auto found = n.single.find(number);
+  return found == n.single.end() ? n : found->second;
+}
+
+double rate_of(const machine_file::network& n, const machine_file::host& h) {
+  const double left = h.bytes_per_ns * n.goodput * (1 - h.link_load);
+  if (!(h.packet_loss > 0)) return left;
+  constexpr double packet = 1460;
+  const double most = packet / std::max(2 * h.latency_ns, 1.0) * std::sqrt(1.5 / h.packet_loss);
+  return std::min(left * (1 - h.packet_loss), most);
 }
 
 } // namespace regatta

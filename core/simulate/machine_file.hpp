@@ -36,6 +36,12 @@ struct message_costs {
   double bytes_per_ns = 10;                         // 1 / G
   double add_ns_per_byte = 0;                       // of a receive that adds, on top of O
   std::optional<double> residual;                   // of the fit, relative; std::nullopt: written by hand
+  // How many times those of ping-pong `overhead_ns` and `overhead_ns_per_byte` are, where calibrate has fitted them to
+  // steps of two workers; the residual is that of the steps' time. For people.
+  std::optional<double> in_training, in_training_residual;
+  // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt: unknown,
+  // nothing. Its residual is that of the time that computing takes.
+  std::optional<double> computing_loss, computing_loss_residual;
   bool operator==(const message_costs&) const = default;
 };
 
@@ -57,7 +63,10 @@ struct machine_file {
   std::vector<touched_table> tables;
   double input_ns = 0;  // before the forward pass
   double other_ns = 0;  // between steps: what the engine does beside the phases
-  double variation = 0; // standard deviation of a step's computing, relative to its mean
+  double variation = 0; // standard deviation of a step's computing, relative to its mean; 0: all steps take the mean
+  // The computing of steps, ascending, at equally spaced probabilities from 0 to 1, relative to each other. Without
+  // quantiles, steps are normally distributed.
+  std::vector<double> quantiles;
   // How many times longer computing takes beside the other workers of a host: by number of workers, ascending.
   std::vector<std::pair<double, double>> contention;
 
@@ -65,10 +74,27 @@ struct machine_file {
   std::map<std::string, double> work_of;           // the same of named operations: "apply", "axpy"
   std::map<std::string, message_costs> transports; // by id, inside a host; "default" for all others
 
-  struct network {
-    double bytes_per_ns = 1.25, latency_ns = 20'000; // of each host's link, in each direction
-    double goodput = 1;                              // the share of a link's rate that messages get
-    bool own_servers = false;                        // servers have hosts of their own
+  // A host's link, the same in each direction, and what others take of the host.
+  struct host {
+    double bytes_per_ns = 1.25, latency_ns = 20'000;
+    double jitter_ns = 0;                // the largest extra latency of a message
+    double packet_loss = 0;              // the share of packets that the link loses
+    double link_load = 0, core_load = 0; // the shares of the link and of the cores that others take
+    // Of a single host: steps, or the virtual time, after which it leaves the run; 0: it stays.
+    double leaves_after = 0, leaves_at_ns = 0;
+    bool operator==(const host&) const = default;
+  };
+  // Switches that each connect `hosts` hosts, whose links together have `oversubscription` times the bandwidth of the
+  // switch's link to the others.
+  struct tier {
+    double hosts = 1, oversubscription = 1;
+    bool operator==(const tier&) const = default;
+  };
+  struct network : host {                 // of all hosts but those in `single`
+    double goodput = 1;                   // the share of a link's rate that messages get
+    bool own_servers = false;             // servers have hosts of their own
+    std::vector<tier> tiers;              // from the hosts to the top
+    std::map<std::uint32_t, host> single; // by number of the host
     bool operator==(const network&) const = default;
   } between;             // hosts
   std::string text_hash; // of the file's text, and of the network's: identifies what was simulated
@@ -88,6 +114,10 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
 // digits. Requires `rates`, `tensors` or `after_ns`: it has no `operations`.
 std::string machine_text(const machine_file& m);
 
+// [any] Returns the factor of the computing of a step, whose mean is 1; `first` and `second` are uniform in (0, 1). A
+// normal distribution takes both numbers, and ends at a tenth.
+double drawn_factor(const machine_file& m, double first, double second);
+
 // [any] Returns the ns of a worker's whole step, with `batch` samples, by rates: interpolated between two batches,
 // proportional to the batch outside of them. Requires rates.
 double step_ns_of(const machine_file& m, double batch);
@@ -95,5 +125,16 @@ double step_ns_of(const machine_file& m, double batch);
 // [any] Returns how many times longer computing takes if `workers` workers share a host: interpolated; beyond the last
 // number that was measured, in proportion to the workers where they are more than the cores. 1 if nothing is known.
 double contention_of(const machine_file& m, double workers);
+
+// [any] Returns how many times longer computing takes on a host whose workers have `threads` threads, because others take
+// core_load of its cores: those that are idle first, if the number of cores is known.
+double load_factor(const machine_file& m, std::uint32_t host, double threads);
+
+// [any] Returns the properties of a host, counted from 0.
+const machine_file::host& host_of(const machine_file::network& n, std::uint32_t number);
+
+// [any] Returns the bytes per ns that messages get of a host's link: what is left of its bandwidth, and at most what a
+// TCP connection reaches with its latency and loss: 1460 bytes / RTT * sqrt(1.5 / loss) (Mathis et al., 1997).
+double rate_of(const machine_file::network& n, const machine_file::host& h);
 
 } // namespace regatta

@@ -6,6 +6,7 @@
 #include "measure/rank_record.hpp"
 #include "rank/model.hpp"
 #include "simulate/ask_model.hpp"
+#include "simulate/departure.hpp"
 #include "simulate/goal_file.hpp"
 
 #include <algorithm>
@@ -65,14 +66,6 @@ double uniform(std::uint64_t seed, std::uint64_t worker, std::uint64_t step, std
   return (static_cast<double>(x >> 11) + 0.5) * 0x1p-53;
 }
 
-// Returns the factor of a worker's computing in a step: normal with mean 1 (Box and Muller), at least a tenth.
-double variation_of(double deviation, std::uint64_t seed, std::uint64_t worker, std::uint64_t step) {
-  if (!(deviation > 0)) return 1;
-  constexpr double two_pi = 6.283185307179586;
-  const double radius = std::sqrt(-2 * std::log(uniform(seed, worker, step, 0)));
-  return std::max(0.1, 1 + deviation * radius * std::cos(two_pi * uniform(seed, worker, step, 1)));
-}
-
 const message_costs& costs_of(const machine_file& m, const std::string& transport) {
   static const message_costs none;
   for (const std::string& id : {transport, std::string("default")})
@@ -89,14 +82,34 @@ std::uint32_t workers_on_host(const cluster_layout& layout, std::uint32_t worker
 double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
   const straggler_config& slow = r.config->cluster.straggler;
   const double factor = slow.rank == worker ? std::max(slow.factor, 1.0) : 1;
-  return factor * contention_of(*r.machine, workers_on_host(r.run->job.layout, worker));
+  const cluster_layout& layout = r.run->job.layout;
+  const double workers = workers_on_host(layout, worker);
+  return factor * contention_of(*r.machine, workers) *
+         load_factor(*r.machine, layout.host_of[worker], workers * static_cast<double>(r.config->cluster.threads));
 }
 
 // The link that the transport `shaped` gives each rank, in place of those of hosts.
 std::optional<network_link> shaped_link(const component_choice& transport, double goodput) {
   if (transport.id != "shaped") return {};
   const double bytes_per_ns = transport.parameters.at("bandwidth").get<double>() / 8e9 * goodput;
-  return network_link{bytes_per_ns, bytes_per_ns, whole(transport.parameters.at("latency").get<double>())};
+  const auto ns = [&](const char* name) { return whole(transport.parameters.at(name).get<double>()); };
+  return network_link{bytes_per_ns, bytes_per_ns, ns("latency"), ns("jitter")};
+}
+
+// Sets the links of hosts, which s.link_of numbers from 0 to below `links`, and of the switches between them.
+void set_host_links(const machine_file::network& between, const message_costs& costs, std::uint32_t links,
+                    network_options& n) {
+  for (std::uint32_t number = 0; number < links; ++number) {
+    const machine_file::host& h = host_of(between, number);
+    const double rate = rate_of(between, h);
+    n.links.push_back({rate, rate, whole(h.latency_ns + costs.latency_ns), whole(h.jitter_ns)});
+  }
+  for (const machine_file::tier& t : between.tiers) {
+    switch_tier& tier = n.tiers.emplace_back();
+    for (std::uint32_t number = 0; number < links; ++number)
+      tier.group_of.push_back(number / static_cast<std::uint32_t>(t.hosts));
+    tier.bytes_per_ns = between.bytes_per_ns * between.goodput * t.hosts / t.oversubscription;
+  }
 }
 
 // The transport that has the costs of a message: `shaped` adds its link to those of another one.
@@ -113,6 +126,11 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
   n.add_ns_per_byte = costs.add_ns_per_byte;
   n.gap_ns = whole(costs.gap_ns);
+  n.seed = r.seed;
+  // Of native collectives, which take the time of a ring of messages: those of a host's ranks, or of the slowest link.
+  const double per_byte = 2 * costs.overhead_ns_per_byte + costs.add_ns_per_byte;
+  n.latency_ns = whole(costs.latency_ns + 2 * costs.overhead_ns);
+  n.bytes_per_ns = 1 / (per_byte + 1 / costs.bytes_per_ns);
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;
   if (const auto shaped = shaped_link(r.config->transport, between.goodput)) {
@@ -122,14 +140,38 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
     std::iota(s.link_of.begin(), s.link_of.end(), 0u);
     return;
   }
-  const double rate = between.bytes_per_ns * between.goodput;
-  const network_link link{rate, rate, whole(between.latency_ns + costs.latency_ns)};
   s.link_of = layout.host_of;
   std::uint32_t links = *std::ranges::max_element(layout.host_of) + 1;
   if (between.own_servers && links > 1)
     for (std::uint32_t k = 0; k < layout.servers; ++k)
       if (layout.server_rank[k] >= layout.workers) s.link_of[layout.server_rank[k]] = links++;
-  n.links.assign(links, link);
+  set_host_links(between, costs, links, n);
+  if (links == 1) return;
+  for (const network_link& l : n.links) {
+    n.latency_ns = std::max(n.latency_ns, l.latency_ns + 2 * n.overhead_ns);
+    n.bytes_per_ns = std::min(n.bytes_per_ns, 1 / std::max(per_byte, 1 / l.out_bytes_per_ns));
+  }
+}
+
+// Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
+// it has threads.
+void set_cores(const run_to_simulate& r, simulation_setup& s) {
+  const auto& loss = costs_of(*r.machine, carrier_of(r.config->transport)).computing_loss;
+  if (!(r.machine->cores > 0) || !loss || !r.run->communicates) return;
+  const bool shaped = r.config->transport.id == "shaped"; // its links are those of ranks
+  const std::vector<std::uint32_t>& host_of = shaped ? r.run->job.layout.host_of : s.link_of;
+  const auto threads = static_cast<double>(r.config->cluster.threads);
+  std::map<std::uint32_t, double> ranks;
+  for (const std::uint32_t host : host_of) ranks[host] += 1;
+  std::map<std::uint32_t, std::uint32_t> shared; // group by host
+  s.cores.loss = *loss;
+  for (const std::uint32_t host : host_of) {
+    const bool own = r.config->cluster.pin && ranks.at(host) * threads <= r.machine->cores;
+    const auto next = static_cast<std::uint32_t>(s.cores.groups.size());
+    const std::uint32_t group = own ? next : shared.emplace(host, next).first->second;
+    if (group == next) s.cores.groups.push_back({own ? threads : r.machine->cores, threads});
+    s.cores.group_of.push_back(group);
+  }
 }
 
 // Returns the most that a worker updates after its backward pass: everything without communication; of its buckets the
@@ -167,13 +209,15 @@ void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::v
     t.compute_end = static_cast<std::int64_t>(x.computed);
     t.input = std::min<std::int64_t>(static_cast<std::int64_t>(whole(r.machine->input_ns)),
                                      static_cast<std::int64_t>(computing.before));
-    t.forward = sum(computing.forward);
-    t.backward = sum(computing.backward) + static_cast<std::int64_t>(computing.after);
+    const auto lost = [&](std::size_t part) { return static_cast<std::int64_t>(x.lost.at(part)); };
+    t.forward = sum(computing.forward) + lost(1);
+    t.backward = sum(computing.backward) + static_cast<std::int64_t>(computing.after) + lost(2);
     t.stalled_at = static_cast<std::int64_t>(x.forward);
     t.stalled = static_cast<std::int64_t>(x.backward - x.forward) - t.forward;
     t.update = std::min(own_update, t.end - t.compute_end);
     t.blocked = t.stalled + (t.end - t.compute_end) - t.update +
-                static_cast<std::int64_t>(x.forward - x.begin - computing.before);
+                static_cast<std::int64_t>(x.forward - x.begin - computing.before) - lost(0);
+    t.input += lost(0);
     record.steps.push_back(t);
   }
   record.region_begin = record.steps.front().begin;
@@ -266,6 +310,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   s.steps = job.warmup + job.steps;
   s.optimizer = job.optimizer();
   s.ghosts = !(r.facts->plan.flags & RG_PLAN_BYTES);
+  s.on_host = c.train.device == "cpu";
   s.tensors.clear();
   for (const simulated_tensor& t : *r.tensors) {
     s.tensors.push_back(elements_of(t));
@@ -276,6 +321,7 @@ simulation_setup setup_of(const run_to_simulate& r) {
   s.network.adds = r.facts->caps.flags & RG_CAP_ADD;
   s.network.collectives = r.facts->collectives;
   set_links(r, s);
+  set_cores(r, s);
   s.work.ns_per_byte = m.work_ns_per_byte;
   for (const auto& [name, kind] : timed_operations())
     if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name));
@@ -286,9 +332,10 @@ simulation_setup setup_of(const run_to_simulate& r) {
   for (const double x : slowness) kinds.emplace(x, static_cast<std::uint32_t>(kinds.size()));
   for (const double x : slowness) s.compute_kinds.push_back(kinds.at(x));
   s.fold = m.variation > 0 ? folding::off : folding::on;
-  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model, *r.tables), slowness, deviation = m.variation,
+  s.compute = [base = base_times(m, *r.tensors, c, r.facts->model, *r.tables), slowness, &m,
                seed = r.seed](std::uint32_t worker, std::uint64_t step, compute_times& out) {
-    const double factor = slowness[worker] * variation_of(deviation, seed, worker, step);
+    const double factor =
+        slowness[worker] * drawn_factor(m, uniform(seed, worker, step, 0), uniform(seed, worker, step, 1));
     out.before = base.before;
     out.after = whole(static_cast<double>(base.after) * factor);
     for (std::size_t t = 0; t < base.forward.size(); ++t) {
@@ -306,17 +353,26 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
   setup.log = [&](int level, const std::string& text) {
     if (level <= RG_LOG_WARNING) warned.insert(text);
   };
-  const simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  const std::optional<departure> leaves = departure_of(r, setup, all);
+  if (leaves) {
+    setup.stays = leaves->steps;
+    setup.leavers = leaves->ranks;
+    all = simulate(loading, setup);
+    warned.insert(leaves->text);
+  }
   // The bytes of the timed region are those that a run without it does not send.
   std::vector<virtual_network::counts> before(layout.size());
   if (r.run->job.warmup) {
     simulation_setup warm_up = setup;
     warm_up.steps = r.run->job.warmup;
+    if (warm_up.stays >= warm_up.steps) warm_up.stays = 0;
     before = simulate(loading, warm_up).counted;
   }
   const std::int64_t own_update = update_at_end(r);
   json ranks = json::array();
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
+    if (leaves && std::ranges::find(leaves->ranks, rank) != leaves->ranks.end()) continue;
     const rg_cluster view = layout.view(rank);
     rank_record record;
     record.rank = static_cast<std::int32_t>(rank);
@@ -330,7 +386,7 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     record.bytes_received = all.counted[rank].bytes_received - before[rank].bytes_received;
     record.given_bytes = record.bytes_sent;
     record.strategy = all.records[rank];
-    if (rank == 0) record.warnings.assign(warned.begin(), warned.end());
+    if (ranks.empty()) record.warnings.assign(warned.begin(), warned.end());
     if (view.worker >= 0) {
       const auto worker = static_cast<std::uint32_t>(view.worker);
       add_steps(r, setup, all.steps.at(worker), worker, own_update, record);
@@ -339,6 +395,13 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     ranks.push_back(to_json(record));
   }
   return ranks;
+}
+
+bool varies(const machine_file& m, const case_config& c) {
+  const auto shakes = [](const machine_file::host& h) { return h.jitter_ns > 0; };
+  return m.variation > 0 || shakes(m.between) ||
+         std::ranges::any_of(m.between.single, [&](const auto& one) { return shakes(one.second); }) ||
+         (c.transport.id == "shaped" && c.transport.parameters.at("jitter").get<double>() > 0);
 }
 
 std::vector<std::string> not_modelled(const run_to_simulate& r) {
@@ -353,12 +416,10 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
   if (const std::string carrier = carrier_of(r.config->transport);
       r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
     texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
-  if (r.config->transport.id == "shaped" && r.config->transport.parameters.at("jitter").get<double>() > 0)
-    texts.emplace_back("the jitter of shaped is not modelled");
-  if (r.run->communicates && r.config->strategy.id == "allreduce")
-    if (const auto a = r.config->strategy.parameters.find("algorithm");
-        a != r.config->strategy.parameters.end() && a->second == "auto")
-      texts.emplace_back("algorithm = \"auto\" may choose another one in a real run, where weights are in host memory");
+  else if (r.run->communicates && r.machine->cores > 0 && !costs_of(*r.machine, carrier).computing_loss)
+    texts.push_back(fmt::format("the machine file has no computing_loss in [transport.{}]: computing is as fast beside "
+                                "messages as without them",
+                                carrier));
   for (const simulated_table& t : r.tables->all)
     if (draws_of(*r.machine, t, *r.config).assumed)
       texts.push_back(fmt::format("the machine file has no [[compute.table]] of {}: the rows that a step touches are "

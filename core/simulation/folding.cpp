@@ -22,25 +22,26 @@ std::uint64_t mixed(std::uint64_t x) {
 constexpr std::uint64_t longest_chunk = 16 * sizeof(double);
 
 // The properties by which ranks of one role differ.
-using kind_of_rank = std::tuple<bool, bool, std::uint32_t, std::size_t, std::uint64_t>;
+using kind_of_rank = std::tuple<bool, bool, std::uint32_t, std::size_t, std::size_t, std::uint64_t>;
 
 kind_of_rank kind_of(const simulation_setup& s, const cluster_layout& layout, std::uint32_t rank) {
   const bool worker = rank < layout.workers;
   const bool server = std::ranges::find(layout.server_rank, rank) != layout.server_rank.end();
-  std::size_t link = 0; // the first equal one
-  if (!s.network.links.empty())
-    link = static_cast<std::size_t>(std::ranges::find(s.network.links, s.network.links[links_of(s, layout)[rank]]) -
-                                    s.network.links.begin());
+  const auto first_equal = [](const auto& all, std::uint32_t number) {
+    return static_cast<std::size_t>(std::ranges::find(all, all[number]) - all.begin());
+  };
+  const std::size_t link = s.network.links.empty() ? 0 : first_equal(s.network.links, links_of(s, layout)[rank]),
+                    cores = s.cores.groups.empty() ? 0 : first_equal(s.cores.groups, s.cores.group_of[rank]);
   const std::uint32_t computes = worker && !s.compute_kinds.empty() ? s.compute_kinds[rank] : 0;
   const std::uint64_t delay = rank == 0 ? s.late_ns : rank == 1 ? s.straggler_ns : 0;
-  return {worker, server, computes, link, delay ? (rank + 1) : 0};
+  return {worker, server, computes, link, cores, delay ? (rank + 1) : 0};
 }
 
 bool all_alike(const simulation_setup& s) {
   const auto equal = [](const auto& all) {
     return std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end();
   };
-  return equal(s.compute_kinds) && equal(s.network.links) && !s.late_ns && !s.straggler_ns;
+  return equal(s.compute_kinds) && equal(s.network.links) && equal(s.cores.groups) && !s.late_ns && !s.straggler_ns;
 }
 
 } // namespace
@@ -57,10 +58,16 @@ std::string folded_ranks::obstacle(const simulation_setup& s, const rg_plan& pla
   if (!s.network.eager) return "the transport is not eager";
   if (s.network.uneven) return "latencies differ";
   if (s.network.collectives) return "the transport has native collectives";
+  if (!s.network.tiers.empty()) return "switches have tiers";
+  if (std::ranges::any_of(s.network.links, [](const network_link& l) { return l.jitter_ns > 0; }))
+    return "links have jitter";
   if (s.stays || s.stop_at || s.resume) return "the run stops or resumes";
-  std::vector<std::uint32_t> used = s.network.links.empty() ? std::vector<std::uint32_t>() : links_of(s, layout);
-  std::ranges::sort(used);
-  if (std::ranges::adjacent_find(used) != used.end()) return "several ranks share a link";
+  const auto shared = [](std::vector<std::uint32_t> used) {
+    std::ranges::sort(used);
+    return std::ranges::adjacent_find(used) != used.end();
+  };
+  if (!s.network.links.empty() && shared(links_of(s, layout))) return "several ranks share a link";
+  if (!s.cores.groups.empty() && shared(s.cores.group_of)) return "several ranks share cores";
   if (classes && s.network.order == link_order::in_turn) return "links serve the messages of a time in turn";
   if (!classes && !all_alike(s)) return "workers differ";
   return {};

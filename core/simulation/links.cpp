@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include <regatta/random.hpp>
+
 namespace regatta {
 namespace {
 
@@ -20,13 +22,21 @@ links::links(std::vector<std::uint32_t> link_of, const network_options& options,
       hosts_(!options.links.empty()),
       overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0),
       receives_(
+          !options.tiers.empty() ||
           std::ranges::any_of(options.links, [](const network_link& l) { return std::isfinite(l.in_bytes_per_ns); })),
+      jitters_(std::ranges::any_of(options.links, [](const network_link& l) { return l.jitter_ns > 0; })),
       inside_(static_cast<std::uint32_t>(options.links.size())) {
   const std::size_t ranks = link_of_.size();
   for (const network_link& l : options_.links) outgoing_.push_back({.bytes_per_ns = l.out_bytes_per_ns});
   const double own = hosts_ ? options_.inside.out_bytes_per_ns : options_.bytes_per_ns;
   for (std::size_t r = 0; r < ranks; ++r) outgoing_.push_back({.bytes_per_ns = own});
-  incoming_.resize(options_.links.size());
+  for (const network_link& l : options_.links)
+    incoming_.push_back({.ns_per_byte = 1 / l.in_bytes_per_ns, .gap_ns = options_.gap_ns});
+  for (const switch_tier& t : options_.tiers) {
+    tier_begin_.push_back(static_cast<std::uint32_t>(incoming_.size()));
+    groups_.push_back(*std::ranges::max_element(t.group_of) + 1);
+    incoming_.resize(incoming_.size() + std::size_t{2} * groups_.back(), {.ns_per_byte = 1 / t.bytes_per_ns});
+  }
   if (!overhead_) return;
   receivers_.resize(ranks);
   processor_until_.resize(ranks);
@@ -37,6 +47,19 @@ std::uint64_t links::latency(const network_message& m) const {
   if (is_inside(m)) return options_.inside.latency_ns;
   if (hosts_) return std::max(options_.links[link_of_[m.from]].latency_ns, options_.links[link_of_[m.to]].latency_ns);
   return options_.latency_ns * (options_.uneven ? 1 + (std::min(m.from, m.to) * 3 + std::max(m.from, m.to)) % 5 : 1);
+}
+
+// Returns an extra latency after which the message arrives no earlier than those before it on its channel.
+std::uint64_t links::jitter(const network_message& m) {
+  if (is_inside(m)) return 0;
+  const std::uint64_t most =
+      std::max(options_.links[link_of_[m.from]].jitter_ns, options_.links[link_of_[m.to]].jitter_ns);
+  const double drawn = rg::to_uniform(rg::random_bits(options_.seed, ++delays_)[0]) * static_cast<double>(most);
+  if (arrives_.size() <= m.channel) arrives_.resize(m.channel + 1);
+  const std::uint64_t without = events_.now() + latency(m);
+  std::uint64_t& last = arrives_[m.channel];
+  last = std::max(last, without + static_cast<std::uint64_t>(drawn));
+  return last - without;
 }
 
 std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes) const {
@@ -56,6 +79,7 @@ void links::submit(std::uint32_t m) {
     if (in_turn()) {
       const std::uint64_t begin = std::max(events_.now(), processor_until_[x.from]);
       processor_until_[x.from] = begin + cost(1, x.bytes);
+      sink_.works(x.from, false, cost(1, x.bytes), processor_until_[x.from]);
       batches_[b].messages.push(all_, m);
       batches_[b].not_before = processor_until_[x.from];
       return events_.at(begin + options_.overhead_ns, batch_prepared, b);
@@ -73,7 +97,9 @@ void links::settle_processors() {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
     const std::uint64_t begin = std::max(events_.now(), processor_until_[rank]);
-    processor_until_[rank] = begin + cost(batches_[b].count, batches_[b].bytes);
+    const std::uint64_t takes = cost(batches_[b].count, batches_[b].bytes);
+    processor_until_[rank] = begin + takes;
+    sink_.works(rank, false, takes, processor_until_[rank]);
     batches_[b].not_before = processor_until_[rank];
     events_.at(begin + options_.overhead_ns, batch_prepared, b);
   }
@@ -158,7 +184,7 @@ void links::left(std::uint32_t b) {
 }
 
 void links::travel(std::uint32_t m) {
-  const std::uint64_t l = latency(all_[m]);
+  const std::uint64_t l = latency(all_[m]) + (jitters_ ? jitter(all_[m]) : 0);
   all_[m].time += l;
   events_.after(l, message_arrives, m);
 }
@@ -191,10 +217,25 @@ void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint
   b.first = std::min(b.first, all_[m].time);
 }
 
+// Up from the lowest tier in which sender and receiver are in different groups, down in the reverse order.
+std::uint32_t links::stage_of(const network_message& m) const {
+  const std::uint32_t tiers = static_cast<std::uint32_t>(tier_begin_.size()), k = m.stage;
+  if (k == 2 * tiers) return own_link(m.to);
+  if (k > 2 * tiers) return nothing;
+  const bool up = k < tiers;
+  const std::uint32_t t = up ? k : 2 * tiers - 1 - k;
+  const std::vector<std::uint32_t>& group_of = options_.tiers[t].group_of;
+  const std::uint32_t from = group_of[link_of_[m.from]], to = group_of[link_of_[m.to]];
+  return from == to ? nothing : tier_begin_[t] + (up ? from : groups_[t] + to);
+}
+
 void links::receive(std::uint32_t m) {
-  const network_message& x = all_[m];
-  if (receives_ && !is_inside(x)) {
-    const std::uint32_t link = own_link(x.to);
+  network_message& x = all_[m];
+  if (!receives_ || is_inside(x)) return process(m);
+  while (x.stage <= 2 * tier_begin_.size()) {
+    const std::uint32_t link = stage_of(x);
+    ++x.stage;
+    if (link == nothing) continue;
     add_to(incoming_[link], dirty_incoming_, link, m);
     if (in_turn()) begin_incoming(link);
     return;
@@ -205,7 +246,7 @@ void links::receive(std::uint32_t m) {
 void links::passed(std::uint32_t b) {
   slab_queue messages = batches_[b].messages;
   batches_.give(b);
-  while (!messages.empty()) process(messages.pop(all_));
+  while (!messages.empty()) receive(messages.pop(all_));
 }
 
 void links::process(std::uint32_t m) {
@@ -219,14 +260,16 @@ void links::process(std::uint32_t m) {
 }
 
 void links::begin_processor(incoming& stage) {
-  const std::uint32_t b = std::exchange(stage.open, nothing);
-  stage.busy_until = std::max(stage.busy_until, batches_[b].first) + batches_[b].takes;
+  const std::uint32_t b = std::exchange(stage.open, nothing), rank = batches_[b].link;
+  const std::uint64_t begin = std::max(stage.busy_until, batches_[b].first);
+  stage.busy_until = begin + batches_[b].takes;
   pass(stage, b, options_.overhead_ns_per_byte, options_.overhead_ns, options_.overhead_ns, batch_received);
+  sink_.works(rank, true, stage.busy_until - begin, stage.busy_until);
 }
 
 void links::begin_incoming(std::uint32_t link) {
-  pass(incoming_[link], std::exchange(incoming_[link].open, nothing), 1 / options_.links[link].in_bytes_per_ns,
-       options_.gap_ns, 0, batch_passed);
+  incoming& stage = incoming_[link];
+  pass(stage, std::exchange(stage.open, nothing), stage.ns_per_byte, stage.gap_ns, 0, batch_passed);
 }
 
 void links::received(std::uint32_t b) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a message from a send to its receiver: the sender's processor, the outgoing link, the latency, the
-// incoming link, the receiver's processor (network_options). Stages that cost nothing are left out.
+// The way of a message from a send to its receiver: the sender's processor, the outgoing link, the latency, the links of
+// switches (up from the sender's, down to the receiver's), the incoming link, the receiver's processor
+// (network_options). Stages that cost nothing are left out.
 //
 // With link_order::shared, what happens at the same time has no order: messages of one time pass a stage together, in a
 // batch, and a stage begins with a batch at the end of an instant (end_instant()), when nothing else happens in it.
@@ -26,6 +27,9 @@ public:
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds; false if none is posted yet.
   virtual bool adds(const network_message& m) const = 0;
+  // The processor of a rank works on messages for `ns` until `end`, which is now or later, or was before its bytes had
+  // all come. `receives`: for the receiver; a rank's sends and its receives each take turns.
+  virtual void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) = 0;
 
 protected:
   ~message_sink() = default;
@@ -73,12 +77,16 @@ private:
   struct incoming {               // a link or a processor; passes messages in the order in which they come
     std::uint64_t busy_until = 0; // with all messages so far
     std::uint32_t open = nothing; // shared: the batch of this instant
+    double ns_per_byte = 0;       // of a link
+    std::uint64_t gap_ns = 0;
   };
 
   std::uint32_t link_from(const network_message& m) const { return is_inside(m) ? inside_ + m.from : own_link(m.from); }
   bool is_inside(const network_message& m) const { return hosts_ && link_of_[m.from] == link_of_[m.to]; }
   std::uint32_t own_link(std::uint32_t rank) const { return hosts_ ? link_of_[rank] : rank; }
   std::uint64_t latency(const network_message& m) const;
+  std::uint64_t jitter(const network_message& m);
+  std::uint32_t stage_of(const network_message& m) const; // number in incoming_ of its next one; nothing: it has none
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
@@ -88,7 +96,7 @@ private:
   void add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m);
   void pass(incoming& stage, std::uint32_t b, double ns_per_byte, std::uint64_t ns_per_message, std::uint64_t after,
             network_event kind);
-  void passed(std::uint32_t b);   // the receiver's link
+  void passed(std::uint32_t b);   // a link in incoming_
   void process(std::uint32_t m);  // begins with the receiver's processor
   void received(std::uint32_t b); // the receiver's processor
   void begin_incoming(std::uint32_t link);
@@ -102,11 +110,16 @@ private:
   event_queue& events_;
   slab<network_message>& all_;
   message_sink& sink_;
-  bool hosts_, overhead_, receives_; // whether there are host links, overheads, incoming links that take time
-  std::uint32_t inside_;             // number of the first link inside a host
+  // Whether there are host links, overheads, incoming links that take time, links with jitter.
+  bool hosts_, overhead_, receives_, jitters_;
+  std::uint32_t inside_; // number of the first link inside a host
   slab<batch> batches_;
   std::vector<outgoing> outgoing_;
-  std::vector<incoming> incoming_;             // by link
+  std::vector<incoming> incoming_;             // by link; then of each tier: up by group, down by group
+  std::vector<std::uint32_t> tier_begin_;      // by tier: the number of its first link up in incoming_
+  std::vector<std::uint32_t> groups_;          // by tier
+  std::vector<std::uint64_t> arrives_;         // with jitter, by channel: when its last message so far does
+  std::uint64_t delays_ = 0;                   // with jitter: numbers drawn
   std::vector<incoming> receivers_;            // processors, by rank
   std::vector<std::uint64_t> processor_until_; // of sends, by rank
   std::vector<std::uint32_t> outbox_;          // shared: batch of this instant, by rank

@@ -113,16 +113,27 @@ std::uint32_t native_collectives::join(std::uint32_t rank, const rg_collective& 
   return number;
 }
 
-std::uint64_t native_collectives::ns(std::uint32_t number, double bytes_per_ns, std::uint64_t latency_ns) const {
+std::pair<std::uint64_t, std::uint64_t> native_collectives::ring_of(std::uint32_t number) const {
   const joined& members = pending_.at(number).members;
   const rg_collective& c = members.front().second;
   std::uint64_t bytes = 0;
   for (const auto& [who, what] : members)
     bytes = std::max({bytes, rg::bytes_of(what.source), rg::bytes_of(what.target)});
   if (c.wire) bytes /= sizeof(float) / sizeof(std::uint16_t);
-  const std::uint64_t n = members.size(), halves = c.kind == RG_OP_ALL_REDUCE ? 2 : 1;
-  return halves * (n - 1) *
-         (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / bytes_per_ns) + latency_ns);
+  return {(c.kind == RG_OP_ALL_REDUCE ? 2 : 1) * (members.size() - 1), bytes};
+}
+
+std::uint64_t native_collectives::ns(std::uint32_t number, double bytes_per_ns, std::uint64_t latency_ns) const {
+  const auto [messages, bytes] = ring_of(number);
+  const auto n = static_cast<double>(pending_.at(number).members.size());
+  return messages * (static_cast<std::uint64_t>(static_cast<double>(bytes) / n / bytes_per_ns) + latency_ns);
+}
+
+void native_collectives::count(std::uint32_t number,
+                               const std::function<void(std::uint32_t, std::uint64_t)>& to) const {
+  const auto [messages, bytes] = ring_of(number);
+  const joined& members = pending_.at(number).members;
+  for (const auto& [who, what] : members) to(who, messages * bytes / members.size());
 }
 
 native_collectives::joined native_collectives::finish(std::uint32_t number) {

@@ -14,7 +14,15 @@ namespace regatta {
 struct network_link {
   double out_bytes_per_ns = 1, in_bytes_per_ns = std::numeric_limits<double>::infinity(); // 1 / G
   std::uint64_t latency_ns = 1000; // L; between two hosts the larger of both counts
+  std::uint64_t jitter_ns = 0;     // the largest extra latency of a message, likewise; drawn uniformly from 0
   bool operator==(const network_link&) const = default;
+};
+
+// Switches that each connect some links, with one link to the others, full duplex. Messages between links of different
+// groups pass those of both.
+struct switch_tier {
+  std::vector<std::uint32_t> group_of; // by link of network_options::links
+  double bytes_per_ns = 1;             // of a group's link, in each direction
 };
 
 // How a link serves messages that wait for it. Messages on lower lanes always leave before those on higher ones.
@@ -47,6 +55,9 @@ struct network_options {
   // Messages between these take `inside`, which each rank has for itself. A message takes its receiver's incoming link
   // as well: bytes pass both links at once, and a busy receiver delays the last one.
   std::vector<network_link> links;
+  // From the hosts to the top: links in one group of a tier are in one group of the next tier.
+  std::vector<switch_tier> tiers;
+  std::uint64_t seed = 1; // of the jitter
   network_link inside{10.0, std::numeric_limits<double>::infinity(), 500};
   // The work of a rank for each message, beside the model's computing. Sends take turns, and so do receives beside
   // them. A send takes o + bytes * O before its last byte can leave. A receive takes as long from its first byte on,

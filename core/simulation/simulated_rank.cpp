@@ -78,8 +78,8 @@ struct state_access {
 
 simulated_rank::simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
                                const cluster_layout& layout, const rg_plan& plan, virtual_network& network,
-                               std::uint32_t rank)
-    : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank),
+                               std::uint32_t rank, shared_cores* cores)
+    : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank), cores_(cores),
       padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)) {
   strategy_host_setup x{};
   x.strategy = &strategy.strategy;
@@ -110,11 +110,13 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   x.log = setup.log;
   x.extensions = setup.extensions;
   x.ghosts = setup.ghosts;
+  x.ghosts_on_host = setup.ghosts && setup.on_host;
   x.no_pointers = setup.no_pointers;
   x.work = setup.work;
-  if (setup.recorder)
+  if (setup.recorder || cores_)
     x.work.begun = [this](std::uint64_t ns, std::uint64_t end) {
-      setup_.recorder->work(rank_, network_.now(), ns, end);
+      if (setup_.recorder) setup_.recorder->work(rank_, network_.now(), ns, end);
+      if (cores_) cores_->work(rank_, shared_cores::operation, network_.now(), ns, end);
     };
   x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     for (std::uint64_t i = 0; i < count; ++i) out[i] = first_weight(0, first + i);
@@ -145,7 +147,7 @@ bool simulated_rank::advance() {
   for (;;) {
     switch (phase_) {
     case phase::beginning:
-      if (network_.now() < next_at_ || !strategy_->done(strategy_host::begin_step)) return moved;
+      if (computes() || !strategy_->done(strategy_host::begin_step)) return moved;
       seen_.resize(strategy_->weights().size());
       tensor_ = setup_.tensors.size();
       compute_for((rank_ == 1 ? setup_.straggler_ns : 0) + computing_.before);
@@ -153,10 +155,14 @@ bool simulated_rank::advance() {
       phase_ = phase::reading;
       break;
     case phase::reading: // the forward pass, from the arena's end to its begin
-      if (network_.now() < next_at_) return moved;
-      if (!std::exchange(forward_, true)) times_.back().forward = network_.now();
+      if (computes()) return moved;
+      if (!std::exchange(forward_, true)) {
+        times_.back().forward = network_.now();
+        note_lost(0);
+      }
       if (tensor_ == 0) {
         times_.back().backward = network_.now();
+        note_lost(1);
         compute_for(computing_.backward.empty() ? computing_.after : computing_.backward[0]);
         phase_ = phase::computing;
         if (!setup_.ghosts) checksums_.push_back(checksum(seen_));
@@ -167,7 +173,7 @@ bool simulated_rank::advance() {
       compute_for(computing_.forward[tensor_]);
       break;
     case phase::computing:
-      if (network_.now() < next_at_) return moved;
+      if (computes()) return moved;
       compute_tensor();
       break;
     case phase::ending:
@@ -206,8 +212,8 @@ bool simulated_rank::advance() {
   }
 }
 
-void simulated_rank::go_on_without(std::uint32_t dead) {
-  strategy_->left(dead);
+void simulated_rank::go_on_without(const std::vector<std::uint32_t>& gone) {
+  for (const std::uint32_t rank : gone) strategy_->left(rank);
   steps_ = setup_.steps;
   if (is_worker()) begin_step();
 }
@@ -233,7 +239,7 @@ void simulated_rank::require_no_damage() const {
 
 std::uint64_t simulated_rank::next_event() const {
   // An event that is already due waits for another one, which is reported separately.
-  return std::min(strategy_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
+  return std::min(strategy_->next_timer(), computes() ? computed_at() : never);
 }
 
 std::string simulated_rank::where() const {
@@ -311,7 +317,14 @@ void simulated_rank::begin_step() {
 
 void simulated_rank::compute_for(std::uint64_t ns) {
   next_at_ = network_.now() + ns;
+  if (cores_) cores_->compute(rank_, network_.now(), ns);
   if (setup_.recorder) setup_.recorder->compute(rank_, network_.now(), ns);
+}
+
+void simulated_rank::note_lost(std::size_t part) {
+  if (!cores_) return;
+  times_.back().lost.at(part) = cores_->lost(rank_) - noted_;
+  noted_ = cores_->lost(rank_);
 }
 
 void simulated_rank::read_tensor(std::size_t t) {
@@ -365,6 +378,7 @@ void simulated_rank::compute_tensor() {
 void simulated_rank::end_step() {
   if (setup_.table_rows && !setup_.ghosts) compute_table();
   times_.back().computed = network_.now();
+  note_lost(2);
   strategy_->begin(strategy_host::end_step, step_);
   phase_ = phase::ending;
 }

@@ -7,6 +7,7 @@
 
 #include "cluster/layout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +19,15 @@ namespace regatta {
 
 class simulated_rank {
 public:
-  // Borrows everything; `values` are the strategy's parameters.
+  // Borrows everything; `values` are the strategy's parameters. `cores`: null if computing loses nothing.
   simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
-                 const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank);
+                 const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank,
+                 shared_cores* cores);
 
   // Does what can be done now. Returns whether anything happened; then call it again.
   bool advance();
-  // Tells this rank that another one is gone, and lets it go on.
-  void go_on_without(std::uint32_t dead);
+  // Tells this rank that others are gone, and lets it go on.
+  void go_on_without(const std::vector<std::uint32_t>& gone);
   bool over() const { return phase_ == phase::over; }
   bool may_stop() const { return over() || !is_worker(); } // a server waits for the next step
   // Returns this rank's part of a checkpoint. Call it when no rank can go on.
@@ -56,7 +58,10 @@ private:
   void compute_table();
   void compute_times_of_step(); // sets computing_
   void begin_step();
-  void compute_for(std::uint64_t ns); // sets next_at_
+  void compute_for(std::uint64_t ns);
+  std::uint64_t computed_at() const { return cores_ ? std::max(next_at_, cores_->end(rank_)) : next_at_; }
+  bool computes() const { return network_.now() < computed_at(); }
+  void note_lost(std::size_t part); // of simulated_step::lost: what computing has lost since the last call
   void read_tensor(std::size_t t);
   void fill_gradients(std::span<float> g, const rg_slice& s);
   void require_unchanged(std::uint64_t first) const; // throws if weights from `first` on are not those that were read
@@ -67,6 +72,7 @@ private:
   virtual_network& network_;
   rg_cluster cluster_;
   std::uint32_t rank_;
+  shared_cores* cores_;
   std::vector<char> padding_; // by element of the arena; empty with ghosts
   plugin_host host_;
   std::unique_ptr<strategy_host> strategy_;
@@ -75,6 +81,7 @@ private:
   compute_times computing_; // of this step
   std::vector<simulated_step> times_;
   std::uint64_t step_ = 0, next_at_ = 0;
+  std::uint64_t noted_ = 0;                                          // of note_lost()
   std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
   std::size_t tensor_ = 0;
   int pulls_ = 0;

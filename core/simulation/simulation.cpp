@@ -68,7 +68,7 @@ public:
         continue;
       }
       if (next == never && setup_.stays && !gone_ && all_may_stop()) {
-        lose_last_worker();
+        lose_workers();
         continue;
       }
       if (next == never && setup_.stop_at && all_may_stop()) return;
@@ -103,14 +103,16 @@ private:
   bool all_may_stop() const {
     return std::ranges::all_of(ranks_, [](const auto& r) { return r->may_stop(); });
   }
-  void lose_last_worker() {
+  void lose_workers() {
     gone_ = true;
+    const std::vector<std::uint32_t> last{setup_.workers - 1};
+    const std::vector<std::uint32_t>& leavers = setup_.leavers.empty() ? last : setup_.leavers;
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-      if (r == setup_.workers - 1) continue; // over
+      if (std::ranges::find(leavers, r) != leavers.end()) continue; // over
       left_ += over_[r];
       over_[r] = 0;
       awake_.push_back(r);
-      ranks_[r]->go_on_without(setup_.workers - 1);
+      ranks_[r]->go_on_without(leavers);
     }
   }
   void pass_to(std::uint64_t next) {
@@ -199,9 +201,16 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
   };
   require("compute_kinds", s.workers, "worker", s.compute_kinds.size());
   require("link_of", layout.size(), "rank", s.link_of.size());
+  const std::vector<std::uint32_t>& group_of = s.cores.group_of;
+  if (const std::size_t groups = s.cores.groups.size();
+      groups && (group_of.size() != layout.size() || *std::ranges::max_element(group_of) >= groups))
+    throw std::runtime_error(
+        fmt::format("cores: expected a group for each of {} ranks, below {}", layout.size(), groups));
   if (!s.tables.empty() && (!s.ghosts || s.table_rows || !s.touches))
     throw std::runtime_error("tables: expected ghosts, `touches`, and no table_rows");
   if (s.network.links.empty()) return;
+  for (const switch_tier& t : s.network.tiers)
+    require("tiers: group_of", s.network.links.size(), "link", t.group_of.size());
   const std::vector<std::uint32_t>& links = links_of(s, layout);
   for (std::size_t r = 0; r < links.size(); ++r)
     if (links[r] >= s.network.links.size())
@@ -230,10 +239,13 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     whole = folded_ranks::obstacle(setup, plan, layout);
     if (whole.empty()) network.fold(folded.emplace(setup, plan, layout));
   }
+  std::optional<shared_cores> cores;
+  if (!setup.cores.groups.empty()) network.share(cores.emplace(setup.cores));
   rank_list ranks(layout.size());
   for (std::uint32_t r = 0; r < layout.size(); ++r)
     if (!folded || folded->is_simulated(r))
-      ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r);
+      ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r,
+                                                  cores ? &*cores : nullptr);
   time_loop loop(setup, network, ranks);
   try {
     loop.run();

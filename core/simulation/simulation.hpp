@@ -9,12 +9,14 @@
 // has the times of each worker's steps. `fold` simulates one rank for all that are alike.
 #pragma once
 
+#include "shared_cores.hpp"
 #include "virtual_network.hpp"
 
 #include "registry/registry.hpp"
 #include "runtime/strategy_host.hpp"
 #include "runtime/virtual_work.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -75,6 +77,8 @@ struct simulated_step {
   std::uint64_t backward = 0; // the backward pass began; more than the sum of `forward` times later: it waited
   std::uint64_t computed = 0; // the last gradient was ready: begin of end_step
   std::uint64_t end = 0;      // of end_step
+  // The ns that computing lost to work on the same cores: before the forward pass, in it, and in the backward pass.
+  std::array<std::uint64_t, 3> lost{};
   bool operator==(const simulated_step&) const = default;
 };
 
@@ -82,7 +86,7 @@ enum class folding : std::uint8_t {
   off, // every rank is simulated
   // Ranks that are alike have one history: where the strategy declares a symmetry (rg_plan.symmetry), only one of each
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
-  // if they have the same link, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
+  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
   // to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is at most
   // 128 bytes a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where ranks cannot
   // be alike: without ghosts, with sparse tables, several ranks on a link, ...
@@ -124,6 +128,7 @@ struct simulation_setup {
   rows_function touches;
   bool rows_in_place = false; // the model reads rows where they lie (RG_MODEL_ROWS_IN_PLACE); with `tables`
   bool ghosts = false;
+  bool on_host = false;                       // ghosts stand for host memory; else for memory of a device
   bool no_pointers = false;                   // rg_strategy_host.pointer fails, as it does on a device
   std::uint64_t straggler_ns = 0;             // additional computing time of rank 1 in every step
   plugin_host::log_function log;              // receives the messages of strategies
@@ -132,15 +137,17 @@ struct simulation_setup {
   compute_function compute;                   // null: times for tests, 5 us forward and 3 us between gradients
   std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
   virtual_work work;                          // of the strategies' operations
+  cores_options cores;                        // which ranks' computing loses time to messages and operations
   folding fold = folding::off;
   // If not null, records the operations of all ranks, which then are not folded.
   goal_recorder* recorder = nullptr;
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;
-  // Number of steps after which the last worker leaves the run: all ranks stop between two steps, the other ranks are
-  // told (rg_strategy.left), and only these go on. 0: it does not leave.
+  // Number of steps after which `leavers` leave the run: all ranks stop between two steps, the other ranks are told
+  // (rg_strategy.left), and only these go on. 0: none leaves.
   std::uint64_t stays = 0;
+  std::vector<std::uint32_t> leavers; // ranks that are workers only; empty: the last worker
   // If not null, the run goes on with step resume->step, and so runs `steps` - resume->step steps. Requires the same
   // cluster and tensors. Servers begin with worker 0's weights.
   const simulated_checkpoint* resume = nullptr;

@@ -3,6 +3,7 @@
 
 #include "folding.hpp"
 #include "goal_recorder.hpp"
+#include "shared_cores.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -127,7 +128,8 @@ std::vector<virtual_network::counts> virtual_network::counted() const {
   std::vector<counts> all(ranks_.size());
   for (std::size_t r = 0; r < all.size(); ++r) {
     all[r].messages_received = ranks_[r]->received;
-    all[r].bytes_received = ranks_[r]->bytes_received;
+    all[r].bytes_received = ranks_[r]->bytes_received + ranks_[r]->collective_bytes;
+    all[r].bytes_sent = ranks_[r]->collective_bytes;
   }
   for (const channel& c : channels_) {
     if (!c.messages) continue;
@@ -252,6 +254,10 @@ bool virtual_network::adds(const network_message& m) const {
   return r != nothing && receives_[r].adds;
 }
 
+void virtual_network::works(std::uint32_t r, bool receives, std::uint64_t ns, std::uint64_t end) {
+  if (cores_) cores_->work(r, receives ? shared_cores::receive : shared_cores::send, now(), ns, end);
+}
+
 void virtual_network::delivered(std::uint32_t m) {
   if (options_.eager) {
     const std::uint32_t c = messages_[m].channel;
@@ -366,8 +372,10 @@ rg_status virtual_network::collective(rank& r, const rg_collective& c) {
   ++outstanding_;
   if (recorder_) recorder_->collective();
   const std::uint32_t number = collectives_.join(r.number, c);
-  if (number != UINT32_MAX)
-    events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);
+  if (number == UINT32_MAX) return RG_OK;
+  events_.after(collectives_.ns(number, options_.bytes_per_ns, options_.latency_ns), collective_ends, number);
+  collectives_.count(number,
+                     [&](std::uint32_t member, std::uint64_t bytes) { ranks_[member]->collective_bytes += bytes; });
   return RG_OK;
 }
 

@@ -34,6 +34,7 @@ namespace regatta {
 
 class folded_ranks;
 class goal_recorder;
+class shared_cores;
 
 class virtual_network final : message_sink {
 public:
@@ -44,6 +45,8 @@ public:
   void fold(folded_ranks& folded) { folded_ = &folded; }
   // Reports sends, receives and their ends to `to`, which is borrowed. Call it before any message.
   void record(goal_recorder& to) { recorder_ = &to; }
+  // Tells `cores`, which is borrowed, how long ranks work on messages. Call it before any message.
+  void share(shared_cores& cores) { cores_ = &cores; }
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
   // null. poll() never waits: it ignores its times and returns the completions up to now(). The table lives as long as
@@ -62,8 +65,8 @@ public:
   // advances, when all ranks have reacted to everything, until it returns false.
   bool end_instant() { return links_.end_instant(); }
 
-  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. Native
-  // collectives do not count.
+  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. A native
+  // collective counts bytes as a ring that it is said to be, and no messages.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
     // Messages and bytes that were sent, by peer and lane.
@@ -93,6 +96,7 @@ private:
     std::size_t polled = 0;
     posted_receives posted;
     std::uint64_t received = 0, bytes_received = 0;
+    std::uint64_t collective_bytes = 0; // of native ones, sent and received
   };
   struct alignas(64) channel { // of (from, to, lane); one cache line
     std::uint32_t from, to, lane;
@@ -115,6 +119,7 @@ private:
   void arrived(std::uint32_t m) override;
   void delivered(std::uint32_t m) override;
   bool adds(const network_message& m) const override;
+  void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) override;
   void arrive(std::uint32_t r, std::uint32_t m); // the receive's message
   void complete(std::uint32_t r);
   // Reads a send's bytes again, and reports a misuse if they changed.
@@ -146,6 +151,7 @@ private:
   native_collectives collectives_;
   folded_ranks* folded_ = nullptr;
   goal_recorder* recorder_ = nullptr;
+  shared_cores* cores_ = nullptr;
 };
 
 } // namespace regatta

@@ -108,6 +108,94 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulation down, and it repeats") {
+  const folder s;
+  int number = 0;
+  const auto rate = [&](const std::string& network) {
+    const std::string name = "n" + std::to_string(number++);
+    std::ofstream(s.path / (name + ".toml")) << "[network]\nbandwidth = \"1Gbit/s\"\n" << network;
+    return simulated(s, "--machine m.toml --network " + name + ".toml --out " + name +
+                            " --set cluster.workers=4 --set cluster.hosts=4 --set measure.baseline=false")
+        .at("results")
+        .at(0)
+        .at("samples_per_second")
+        .at("median")
+        .get<double>();
+  };
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  const double plain = rate("");
+  CHECK(rate("[[network.tier]]\nhosts = 2\n") == doctest::Approx(plain).epsilon(0.1));
+  CHECK(rate("[[network.tier]]\nhosts = 2\noversubscription = 8\n") < 0.5 * plain);
+  CHECK(rate("[[network.host]]\nhosts = 2\nbandwidth = \"250Mbit/s\"\n") < 0.6 * plain);
+  CHECK(rate("link_load = 0.75\n") < 0.5 * plain);
+  CHECK(rate("core_load = 0.9\n") < 0.8 * plain);
+  CHECK(rate("loss = 0.01\nlatency = \"1ms\"\n") < 0.5 * plain);
+  const double shaken = rate("jitter = \"5ms\"\n");
+  CHECK(shaken < plain);
+  CHECK(rate("jitter = \"5ms\"\n") == shaken);
+}
+
+TEST_CASE("messages take their processor time from computing where ranks have no core for them") {
+  const folder s;
+  int number = 0;
+  const auto entry = [&](const std::string& cores, const std::string& loss, const std::string& options) {
+    const std::string name = "m" + std::to_string(number++);
+    // 4 MiB a step at 2 ns a byte are 8 ms for sends and as many for receives, beside 24 ms of the backward pass.
+    std::ofstream(s.path / (name + ".toml"))
+        << "[machine]\ncores = " << cores << "\n[compute]\nbatch = 32\nsamples_per_second = 889\n"
+        << "[transport.tcp]\noverhead_per_byte = 2\nbandwidth = \"800Gbit/s\"\n"
+        << loss;
+    return simulated(s, "--machine " + name + ".toml --out " + name +
+                            " --set cluster.workers=2 --set strategy.bucket=1MiB " + options);
+  };
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  const auto part = [](const json& d, const char* name) {
+    return d.at("results").at(0).at("time").at(name).get<double>();
+  };
+  const json unknown = entry("2", "", ""), known = entry("2", "computing_loss = 1.5\n", ""),
+             idle = entry("4", "computing_loss = 1.5\n", "--set cluster.pin=false");
+  const std::string warning = "the machine file has no computing_loss in [transport.tcp]";
+  CHECK(unknown.at("results").at(0).at("warnings").dump().find(warning) != std::string::npos);
+  CHECK(known.at("results").at(0).at("warnings").dump().find(warning) == std::string::npos);
+  CHECK(part(known, "backward") > part(unknown, "backward") + 0.003);
+  CHECK(part(idle, "backward") == doctest::Approx(part(unknown, "backward")));
+  CHECK(part(known, "forward") == doctest::Approx(part(unknown, "forward")));
+}
+
+TEST_CASE("a host leaves: the run ends there, but for a strategy that survives it") {
+  const folder s;
+  std::string plain = experiment.substr(0, experiment.find("[sweep]"));
+  plain.erase(plain.find("algorithm"), plain.find("[transport]") - plain.find("algorithm"));
+  std::ofstream(s.path / "x.toml") << plain;
+  const auto outcome_of = [&](const std::string& leaves, const std::string& options) {
+    std::ofstream(s.path / "n.toml") << "[[network.host]]\nhosts = 2\n" << leaves << "\n";
+    fs::remove_all(s.path / "a");
+    return program(s, "simulate x.toml --machine m.toml --network n.toml --format json --progress never --out a "
+                      "--set cluster.workers=4 --set cluster.hosts=4 --set measure.repeats=1 " +
+                          options);
+  };
+  const outcome ends = outcome_of("leaves_after = 3", "");
+  CHECK(ends.code == 1);
+  CHECK(ends.err.find("host 2 leaves after step 3, at 0.") != std::string::npos);
+  CHECK(ends.err.find("the run ends there, as strategy allreduce does not survive a death") != std::string::npos);
+  CHECK(outcome_of("leaves_after = 9", "").code == 0); // after the last step
+  const std::string survivor =
+      "--plugin-path " REGATTA_BUILD "/tests/conformance/broken --set strategy.plugin=survivor "
+      "--set measure.steps=20 ";
+  const auto result = [&](const std::string& leaves) {
+    const outcome o = outcome_of(leaves, survivor);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    return parsed(o.out).at("results").at(0);
+  };
+  const json stays = result(""), step = result("leaves_after = 10"), time = result("leaves_at = \"300ms\"");
+  const auto rate = [](const json& entry) { return entry.at("samples_per_second").at("median").get<double>(); };
+  CHECK(rate(step) < rate(stays));
+  CHECK(rate(step) > 0.7 * rate(stays)); // three of four workers, whose exchange is shorter
+  CHECK(rate(time) < rate(stays));
+  CHECK(step.at("warnings").dump().find("host 2 leaves after step 10, at ") != std::string::npos);
+}
+
 TEST_CASE("--export goal writes the operations of each case, once") {
   const folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");
@@ -159,6 +247,27 @@ TEST_CASE("tensors that must not be compressed do not keep the others from it") 
   REQUIRE(o.code == 0);
   const json r = parsed(o.out).at("results").at(0);
   CHECK(r.at("bytes").at("sent_per_step").at("worker").get<double>() < 0.05 * 4 * r.at("parameters").get<double>());
+}
+
+TEST_CASE("allreduce chooses its algorithm as in a real run, and a native collective counts its bytes") {
+  const folder s;
+  const std::string options = "--set transport.plugin=shm --set strategy.algorithm=auto --set measure.baseline=false "
+                              "--set measure.repeats=1 --set cluster.workers=2 --format json --progress never ";
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  int number = 0;
+  for (const char* bucket : {"1MiB", "64KiB"}) {
+    const std::string size = std::string("--set model.bytes=") + bucket + " --set strategy.bucket=" + bucket;
+    const std::string out = " --out " + std::to_string(number++);
+    const outcome there = program(s, "simulate x.toml --machine m.toml " + options + size + out);
+    INFO(there.err);
+    REQUIRE(there.code == 0);
+    const outcome here = program(s, "run x.toml " + options + size + out + "r");
+    REQUIRE(here.code == 0);
+    const json a = parsed(there.out).at("results").at(0), b = parsed(here.out).at("results").at(0);
+    CHECK(a.at("fingerprint").at("algorithms") == b.at("fingerprint").at("algorithms"));
+    CHECK(a.at("given_bytes").get<double>() > 0);
+    for (const json& warning : a.at("warnings")) CHECK(warning.get<std::string>().find("auto") == std::string::npos);
+  }
 }
 
 TEST_CASE("a simulated result is not compared with a measured one") {

@@ -28,7 +28,7 @@ simulation_setup ghosts(const char* strategy, std::uint32_t workers, std::uint32
   return s;
 }
 
-// Full-duplex links of a host for each rank, and processors that take time for messages.
+// Full-duplex links of a host for each rank, and processors that take time for messages, also from computing.
 void predict(simulation_setup& s) {
   s.link_of.resize(s.workers + (s.colocate ? 0 : s.servers));
   std::iota(s.link_of.begin(), s.link_of.end(), 0u);
@@ -37,6 +37,9 @@ void predict(simulation_setup& s) {
   s.network.overhead_ns_per_byte = 0.07;
   s.network.add_ns_per_byte = 0.03;
   s.network.gap_ns = 50;
+  s.cores.groups.assign(s.link_of.size(), {.cores = 2, .threads = 2});
+  s.cores.group_of = s.link_of;
+  s.cores.loss = 1.3;
   s.work.in_turn = true;
   s.work.of_kind = {{RG_OP_APPLY, 0.21}};
   s.compute = [](std::uint32_t, std::uint64_t step, compute_times& t) {
@@ -122,6 +125,9 @@ TEST_CASE("a straggler and a slow link are classes of their own") {
   s.compute_kinds.clear();
   s.network.links[5].out_bytes_per_ns = 0.2;
   s.network.links[17].in_bytes_per_ns = 0.3; // a server's
+  folded_equals_whole(s, 4);
+  s.network.links[17] = s.network.links[16];
+  s.cores.groups[7] = {.cores = 4, .threads = 2};
   folded_equals_whole(s, 4);
 }
 
@@ -219,6 +225,9 @@ TEST_CASE("figures for another number of ranks, tensors or links are refused") {
   };
   refused([](auto& s) { s.compute_kinds = {0, 1}; }, "compute_kinds: expected 4, one for each worker, got 2");
   refused([](auto& s) { s.link_of.pop_back(); }, "link_of: expected 6, one for each rank, got 5");
+  refused([](auto& s) { s.cores.group_of.pop_back(); }, "cores: expected a group for each of 6 ranks, below 6");
+  refused([](auto& s) { s.cores.group_of[3] = 6; }, "cores: expected a group for each of 6 ranks, below 6");
+  refused([](auto& s) { s.network.tiers = {{{0, 1}, 1}}; }, "tiers: group_of: expected 6, one for each link, got 2");
   refused([](auto& s) { s.link_of[3] = 6; }, "link_of: rank 3 has link 6, of 6: expected a smaller number");
   refused([](auto& s) { s.compute = [](std::uint32_t, std::uint64_t, compute_times& t) { t.backward.pop_back(); }; },
           "compute: expected 3 forward and 3 backward times, one for each tensor, got 3 and 2");
@@ -245,6 +254,17 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   s.hosts = 2;
   s.network.links.assign(2, {});
   CHECK(why(s) == "several ranks share a link");
+  s = ghosts("sync_ps", 4, 2);
+  predict(s);
+  s.network.tiers = {{{0, 0, 0, 1, 1, 1}, 1}};
+  CHECK(why(s) == "switches have tiers");
+  s.network.tiers.clear();
+  s.network.links[2].jitter_ns = 10;
+  CHECK(why(s) == "links have jitter");
+  s = ghosts("sync_ps", 4, 2);
+  s.cores.groups.assign(2, {});
+  s.cores.group_of = {0, 0, 0, 1, 1, 1};
+  CHECK(why(s) == "several ranks share cores");
   s = ghosts("allreduce", 4);
   s.parameters["algorithm"] = "ring";
   s.straggler_ns = 1000;

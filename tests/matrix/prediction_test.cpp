@@ -66,6 +66,31 @@ TEST_CASE("halving and doubling: 2 log n messages of B/2, B/4, ...") {
   }
 }
 
+// Of two buckets, the first one is exchanged beside the backward pass of the second.
+TEST_CASE("messages take their processor time from computing on the same core") {
+  simulation_setup s = one_bucket("allreduce", 2);
+  s.parameters["algorithm"] = "ring";
+  s.tensors = {elements, elements};
+  s.compute = [](std::uint32_t, std::uint64_t, compute_times& t) {
+    t.forward = {1000, 1000};
+    t.backward = {1000, 100'000'000};
+  };
+  const auto computing = [&] {
+    const simulated_step step = simulate(plugins(), s).steps[0][0];
+    CHECK(step.lost == std::array<std::uint64_t, 3>{0, 0, step.computed - step.backward - 100'001'000});
+    return step.lost[2];
+  };
+  CHECK(computing() == 0);
+  s.cores = {{{1, 1}, {1, 1}}, {0, 1}, 1};
+  CHECK(computing() == 4 * overhead); // two sends, two receives
+  s.cores.loss = 1.5;
+  CHECK(computing() == 6 * overhead);
+  s.network.overhead_ns_per_byte = 0.125;
+  CHECK(computing() == 6 * overhead + bytes * 3 / 8); // 4 messages of half a bucket
+  s.cores.groups = {{2, 1}, {2, 1}};
+  CHECK(computing() == 0);
+}
+
 // A server's incoming link carries n pushes of B/S, its outgoing one as many answers; a worker's link S of each.
 TEST_CASE("parameter servers: the busier end of the links bounds a step") {
   for (const auto& [n, servers] :

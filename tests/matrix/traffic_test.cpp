@@ -219,3 +219,25 @@ TEST_CASE("64 ghost ranks of 15 million weights take no memory of theirs") {
   CHECK(r.left_over == 0);
   CHECK(r.counted[0].messages_sent == 2 * 63);
 }
+
+TEST_CASE("ghosts of host memory: allreduce takes the algorithms that it takes with bytes") {
+  for (const std::int64_t elements : {1 << 18, 1 << 10}) {
+    CAPTURE(elements);
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.tensors = {elements};
+    s.parameters = {{"bucket", 4 << 20}};
+    s.workers = 4;
+    s.network.collectives = true;
+    const auto bytes = simulate(plugins(), s);
+    s.ghosts = s.on_host = true;
+    const auto ghosts = simulate(plugins(), s);
+    CHECK(!ghosts.records[0].counts.empty());
+    CHECK(ghosts.records[0].counts == bytes.records[0].counts);
+    for (const auto& c : ghosts.counted) {
+      CHECK((c.messages_sent != 0) == (elements > 1 << 16));                         // else the transport's own
+      CHECK(c.bytes_sent == s.steps * 2 * 3 * static_cast<std::uint64_t>(elements)); // 2 (n - 1) / n
+      CHECK(c.bytes_received == c.bytes_sent);
+    }
+  }
+}

@@ -71,8 +71,10 @@ public:
 private:
   using operations = std::vector<rg::operation>;
 
-  // Weights are in host memory: neither on a device nor ghosts.
-  static bool on_host(const rg::comm& c) { return c.pointer<float>(c.weights(c.whole())); }
+  // Weights are in host memory, or ghosts that stand for it.
+  static bool on_host(const rg::comm& c) {
+    return (c.host()->flags & RG_HOST_GHOSTS) || c.pointer<float>(c.weights(c.whole()));
+  }
   // A worker has the norm of its shards only, but updates all rows of sparse tables: the sum of the workers' norms
   // would count rows once for each worker.
   static bool works(const rg::comm& c) { return !(c.deferred() && c.tables()); }

@@ -54,6 +54,33 @@ TEST_CASE("messages: processor time is o and O, the rest of the time L and G") {
   CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
 }
 
+TEST_CASE("computing beside messages: the loss is what fits all samples") {
+  const auto f = fit_loss({{1000, 100, 1150}, {2000, 400, 2600}});
+  REQUIRE(f);
+  CHECK(f->loss == doctest::Approx(1.5));
+  CHECK(f->residual == doctest::Approx(0));
+  const auto between = fit_loss({{1000, 100, 1100}, {1000, 100, 1300}, {1000, 100, 1200}});
+  REQUIRE(between);
+  CHECK(between->loss == doctest::Approx(2));
+  CHECK(between->residual == doctest::Approx(100.0 / 1300));
+  CHECK(fit_loss({{1000, 100, 900}})->loss == 0);
+  CHECK(!fit_loss({{1000, 9, 1100}})); // all messages come while nothing computes
+}
+
+TEST_CASE("steps that vary are described by quantiles, and by 40 % at most") {
+  const std::vector<double> q = relative_quantiles({30, 10, 20});
+  REQUIRE(q.size() == 21);
+  CHECK(q.front() == doctest::Approx(0.5));
+  CHECK(q[5] == doctest::Approx(0.75));
+  CHECK(q[10] == doctest::Approx(1));
+  CHECK(q.back() == doctest::Approx(1.5));
+  CHECK(relative_quantiles({7}) == std::vector<double>(21, 1));
+  CHECK_NOTHROW(require_steady_steps(0.39));
+  CHECK_THROWS_WITH_AS(require_steady_steps(0.412),
+                       "computing: expected steps that vary by at most 40 %, got 41 %: repeat it on an idle machine",
+                       failure);
+}
+
 TEST_CASE("a bad fit is refused with the figure") {
   CHECK_NOTHROW(require_good_fit("messages over tcp", 0.19));
   CHECK_THROWS_WITH_AS(require_good_fit("messages over tcp", 0.31),

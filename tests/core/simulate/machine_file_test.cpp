@@ -86,6 +86,75 @@ TEST_CASE("computing shares the cores beyond the numbers of workers that were me
   CHECK(contention_of(parse_machine("m.toml", rates), 8) == 1);
 }
 
+TEST_CASE("steps are drawn from the quantiles, or from a normal distribution, with a mean of 1") {
+  const auto drawn = [](const std::string& text, double first, double second = 0.5) {
+    return drawn_factor(parse_machine("m.toml", rates + text), first, second);
+  };
+  CHECK(drawn("", 0.9) == 1);
+  CHECK(drawn("quantiles = [1, 2]\n", 0.9) == 1);                        // no variation is asked for
+  const std::string skewed = "variation = 0.3\nquantiles = [1, 1, 4]\n"; // the mean is 1.75
+  CHECK(drawn(skewed, 0.25) == doctest::Approx(1 / 1.75));
+  CHECK(drawn(skewed, 0.75) == doctest::Approx(2.5 / 1.75));
+  CHECK(drawn(skewed, 1 - 1e-12) == doctest::Approx(4 / 1.75));
+  double sum = 0;
+  for (int k = 0; k < 1000; ++k) sum += drawn(skewed, (k + 0.5) / 1000);
+  CHECK(sum == doctest::Approx(1000));
+  CHECK(drawn("variation = 0.1\n", 0.5, 0.25) == doctest::Approx(1));
+  CHECK(drawn("variation = 0.1\n", 0.5, 1e-9) == doctest::Approx(1 + 0.1 * 1.17741));
+  CHECK(drawn("variation = 5\n", 0.5) == 0.1);
+  const std::string descending = refusal(rates + "quantiles = [2, 1]\n");
+  CHECK(descending.find("m.toml:4:13: error: compute.quantiles: expected two or more numbers, ascending") == 0);
+}
+
+TEST_CASE("single hosts differ from the others, and others may take a part of a host") {
+  const machine_file m = parse_machine("m.toml", rates + "[machine]\ncores = 4\n", "n.toml",
+                                       "[network]\nbandwidth = \"8Gbit/s\"\ngoodput = 0.5\njitter = \"5us\"\n"
+                                       "[[network.host]]\nhosts = 3\nbandwidth = \"800Mbit/s\"\nlink_load = 0.25\n"
+                                       "[[network.host]]\nhosts = [3, 0]\nlatency = \"1ms\"\ncore_load = 0.5\n"
+                                       "[[network.host]]\nhosts = 7\nleaves_after = 20\nleaves_at = \"1500ms\"\n"
+                                       "[[network.tier]]\nhosts = 8\noversubscription = 4\n"
+                                       "[[network.tier]]\nhosts = 64\n");
+  const machine_file::network& n = m.between;
+  CHECK(rate_of(n, host_of(n, 1)) == doctest::Approx(0.5));
+  CHECK(rate_of(n, host_of(n, 0)) == doctest::Approx(0.5));
+  CHECK(rate_of(n, host_of(n, 3)) == doctest::Approx(0.05 * 0.75));
+  CHECK(host_of(n, 3).latency_ns == 1e6);
+  CHECK(host_of(n, 3).jitter_ns == 5000);
+  CHECK(host_of(n, 7).leaves_after == 20);
+  CHECK(host_of(n, 7).leaves_at_ns == 1.5e9);
+  CHECK(n.tiers == std::vector<machine_file::tier>{{8, 4}, {64, 1}});
+  CHECK(load_factor(m, 1, 4) == 1);
+  CHECK(load_factor(m, 3, 4) == 2);
+  CHECK(load_factor(m, 3, 2) == 1); // the other two cores are idle
+  CHECK(load_factor(m, 3, 8) == 2);
+  CHECK(parse_machine("m.toml", machine_text(m)).between == n);
+}
+
+TEST_CASE("a link that loses packets: TCP's rate by latency and loss") {
+  machine_file::network n;
+  n.bytes_per_ns = 1;
+  n.latency_ns = 1e6;
+  n.packet_loss = 1.5e-4;
+  CHECK(rate_of(n, n) == doctest::Approx(1460.0 / 2e6 * 100));
+  n.latency_ns = 1e4;
+  CHECK(rate_of(n, n) == doctest::Approx(1 - 1.5e-4));
+}
+
+TEST_CASE("wrong hosts and switches are refused with their positions") {
+  const auto refused = [](const std::string& text, const std::string& what) {
+    INFO(text);
+    CHECK(refusal(rates, text).find(what) != std::string::npos);
+  };
+  refused("[[network.host]]\nhosts = -1\n", "n.toml:2:9: error: network.host.hosts: expected whole numbers from 0");
+  refused("[[network.host]]\nloss = 0.1\n", "network.host.hosts: expected the numbers of hosts");
+  refused("[network]\nlink_load = 1\n", "n.toml:2:13: error: network.link_load: expected a number from 0, below 1");
+  refused("[network.host]\nhosts = 1\n", "network.host: expected [[network.host]]");
+  refused("[[network.host]]\nhosts = [1, 2]\nleaves_after = 3\n", "network.host: expected one host that leaves");
+  refused("[network]\nleaves_at = \"1s\"\n", "n.toml:2:1: error: network.leaves_at: unknown key");
+  refused("[[network.tier]]\nhosts = 8\n[[network.tier]]\nhosts = 12\n",
+          "network.tier.hosts: expected a multiple of the 8 hosts of the tier below");
+}
+
 TEST_CASE("a written file is read back") {
   machine_file m;
   m.name = "a \"machine\"";
@@ -94,11 +163,12 @@ TEST_CASE("a written file is read back") {
   m.batch = 64;
   m.tensors = {{"w1", 1000, 2000}, {"w0", 3000, 4000}};
   m.variation = 0.0125;
+  m.quantiles = {0.9, 1, 1.25};
   m.contention = {{1, 1}, {2, 1.25}};
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625};
+  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 2.5, 0.0125, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(r.batch == 64);
@@ -106,6 +176,7 @@ TEST_CASE("a written file is read back") {
   CHECK(r.tensors[1].name == "w0");
   CHECK(r.tensors[1].backward == 4000);
   CHECK(r.variation == m.variation);
+  CHECK(r.quantiles == m.quantiles);
   CHECK(r.contention == m.contention);
   CHECK(r.work_of == m.work_of);
   CHECK(r.transports == m.transports);

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
 using namespace regatta;
 
@@ -19,12 +22,14 @@ public:
       : links_(std::move(link_of), options, events_, messages_, *this) {}
 
   // Returns the message's number.
-  std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint16_t lane = 0) {
+  std::uint32_t send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint16_t lane = 0,
+                     std::uint32_t channel = 0) {
     const std::uint32_t m = messages_.take();
     network_message& x = messages_[m];
     x.from = from;
     x.to = to;
     x.lane = lane;
+    x.channel = channel;
     x.bytes = bytes;
     links_.submit(m);
     return m;
@@ -41,6 +46,8 @@ public:
   void pass() { pass_to(1'000'000'000); }
   std::map<std::uint32_t, std::uint64_t> left_at, delivered_at;
   bool adding = false;
+  // By rank and whether it receives: ns and end of its processor's work.
+  std::map<std::pair<std::uint32_t, bool>, std::vector<std::pair<std::uint64_t, std::uint64_t>>> worked;
 
 private:
   void left(std::uint32_t m) override {
@@ -50,6 +57,9 @@ private:
   void arrived(std::uint32_t m) override { links_.receive(m); }
   void delivered(std::uint32_t m) override { delivered_at[m] = events_.now(); }
   bool adds(const network_message&) const override { return adding; }
+  void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) override {
+    worked[{rank, receives}].emplace_back(ns, end);
+  }
 
   event_queue events_;
   slab<network_message> messages_;
@@ -152,6 +162,7 @@ TEST_CASE("overheads: processors at both ends, which work while bytes are on the
       const auto m = r.send(0, 1, 100);
       r.pass();
       CHECK(r.left_at[m] == 7 + 300);
+      CHECK(r.worked == decltype(r.worked){{{0, false}, {{307, 307}}}, {{1, true}, {{307, r.delivered_at[m]}}}});
       CHECK(r.delivered_at[m] == 7 + 10 + 7 + 300 + (r.left_at[m] - 307)); // while its bytes come
     }
     x.overhead_ns_per_byte = 0;
@@ -164,4 +175,65 @@ TEST_CASE("overheads: processors at both ends, which work while bytes are on the
       CHECK(r.delivered_at[m] == 7 + 10 + 400 + 7);
     }
   }
+}
+
+TEST_CASE("switches: messages between groups share their links, up and down") {
+  for (const link_order order : {link_order::in_turn, link_order::shared}) {
+    CAPTURE(order == link_order::shared);
+    network_options x = full_duplex(order, unlimited);
+    x.tiers = {{{0, 0, 1, 1}, 0.5}};
+    road r(x, four);
+    const auto inside = r.send(0, 1, 100), other = r.send(3, 2, 100);
+    r.pass();
+    CHECK(r.delivered_at[inside] == 110);
+    CHECK(r.delivered_at[other] == 110);
+    road s(x, four);
+    const auto a = s.send(0, 2, 100), b = s.send(1, 3, 100), back = s.send(3, 0, 100);
+    s.pass();
+    CHECK(s.delivered_at[back] == 10 + 200); // nothing else goes that way
+    CHECK(std::max(s.delivered_at[a], s.delivered_at[b]) == 10 + 400);
+    CHECK(s.delivered_at[a] == (order == link_order::shared ? 410 : 210));
+  }
+}
+
+TEST_CASE("switches of several tiers: the narrowest on the way bounds the rate, those below the common one are free") {
+  network_options x;
+  x.order = link_order::shared;
+  x.links.assign(8, {.out_bytes_per_ns = 1, .in_bytes_per_ns = 1, .latency_ns = 10});
+  x.tiers = {{{0, 0, 1, 1, 2, 2, 3, 3}, 0.5}, {{0, 0, 0, 0, 1, 1, 1, 1}, 0.25}};
+  const std::vector<std::uint32_t> ranks = {0, 1, 2, 3, 4, 5, 6, 7};
+  road r(x, ranks);
+  const auto far = r.send(0, 7, 100), near = r.send(3, 1, 100), beside = r.send(4, 5, 100);
+  r.pass();
+  CHECK(r.delivered_at[far] == 10 + 400);
+  CHECK(r.delivered_at[near] == 10 + 200);
+  CHECK(r.delivered_at[beside] == 10 + 100);
+}
+
+TEST_CASE("jitter: an extra latency by the seed, and the order of a channel is kept") {
+  const auto delivered = [](std::uint64_t seed) {
+    network_options x = full_duplex(link_order::shared, unlimited);
+    x.links[1].jitter_ns = 1000;
+    x.seed = seed;
+    road r(x, four);
+    std::vector<std::uint64_t> at;
+    std::vector<std::uint32_t> sent;
+    for (std::uint64_t k = 0; k < 50; ++k) {
+      sent.push_back(r.send(0, 1, 10, 0, 1));
+      r.pass_to(10 * (k + 1));
+    }
+    const auto steady = r.send(2, 3, 10, 0, 2);
+    r.pass();
+    CHECK(r.delivered_at[steady] == 500 + 20);
+    for (const std::uint32_t m : sent) at.push_back(r.delivered_at[m]);
+    CHECK(std::ranges::is_sorted(at));
+    for (std::uint64_t k = 0; k < 50; ++k) {
+      CHECK(at[k] >= 10 * (k + 1) + 10);
+      CHECK(at[k] <= 10 * 50 + 1010);
+    }
+    CHECK(at.front() != at.back());
+    return at;
+  };
+  CHECK(delivered(1) == delivered(1));
+  CHECK(delivered(1) != delivered(2));
 }

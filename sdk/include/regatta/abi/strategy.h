@@ -131,8 +131,12 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-/* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be dropped. */
-enum { RG_HOST_DEFERRED = 1 };
+enum {
+  /* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be dropped. */
+  RG_HOST_DEFERRED = 1,
+  /* Not in plan(): weights and gradients are ghosts of host memory, as in a simulated run. */
+  RG_HOST_GHOSTS = 2
+};
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
  * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.

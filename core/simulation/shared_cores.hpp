@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cores on which ranks compute, and on which their processors work on messages and on operations of strategies. The
+// threads that do so wake up and take a core from computing, which goes on later.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace regatta {
+
+// Cores that one or more ranks share.
+struct core_group {
+  double cores = 1, threads = 1; // threads: those on which a worker computes
+  bool operator==(const core_group&) const = default;
+};
+
+struct cores_options {
+  std::vector<core_group> groups;      // empty: computing loses nothing
+  std::vector<std::uint32_t> group_of; // by rank
+  double loss = 1;                     // ns that one core's computing loses for each ns of work on messages
+};
+
+// Times are virtual, in ns. While no core of a group is idle, work of w ns takes w * loss / cores from each rank that
+// computes meanwhile. Computing that ends before the work does loses its part only.
+class shared_cores {
+public:
+  enum work_kind : std::uint8_t { send, receive, operation };
+
+  // Borrows `options`, whose groups are not empty.
+  explicit shared_cores(const cores_options& options);
+  // A rank computes from `now` on, for `ns` if nothing else needs its cores.
+  void compute(std::uint32_t rank, std::uint64_t now, std::uint64_t ns);
+  // Returns when the last computing of a rank ends, as far as is known now: never earlier than it was before.
+  std::uint64_t end(std::uint32_t rank) const { return ranks_[rank].end; }
+  // Returns the ns that computing of a rank has lost so far.
+  std::uint64_t lost(std::uint32_t rank) const { return ranks_[rank].lost; }
+  // A rank works for `ns` until `end`. Work of one kind of one rank takes turns.
+  void work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t ns, std::uint64_t end);
+
+private:
+  struct member {
+    std::uint64_t begin = 0, end = 0; // of computing without a pause
+    std::uint64_t lost = 0;
+    std::array<std::uint64_t, 3> works_until{}; // by work_kind
+  };
+  double share(std::uint32_t group, std::uint64_t now, work_kind kind) const;
+  void lose(member& r, std::uint64_t now, double past, double coming, double share);
+
+  const cores_options& options_;
+  std::vector<member> ranks_;
+  std::vector<std::vector<std::uint32_t>> members_; // by group
+};
+
+} // namespace regatta
