@@ -25,8 +25,8 @@ struct compared_result {
 };
 
 enum class outcome_of_test {
-  equal,     // both have the same value in every repeat
-  better,    // B is better: the difference is significant, or neither side varies between its repeats
+  equal,     // neither side varies between its repeats, and both have the same value
+  better,    // B is better: the difference is significant, or neither side varies and their values differ
   worse,     // B is worse, in the same sense
   alike,     // no significant difference; the interval bounds it
   undecided, // too few repeats for any difference to be significant

@@ -10,9 +10,9 @@
 
 namespace regatta {
 
-// Takes the place of the handlers of end_at_interruptions() in a launched process or an agent. Passes signals on to
-// `campaign` if that is > 0; otherwise the process ends with code 130 at the second signal, or 3 s after the first.
-// [main]
+// Takes the place of the handlers of end_at_interruptions() in a launched process or the agent of a host
+// (join/agent.hpp). Passes signals on to `campaign` if that is > 0; otherwise the process ends with code 130 at the
+// second signal, or 3 s after the first. [main]
 void await_end_at_interruptions(pid_t campaign = -1);
 
 // Returns whether a signal has come since await_end_at_interruptions(). [any]

@@ -79,7 +79,7 @@ private:
   struct tail {
     std::uint32_t updates;      // number of updates: Adam's t
     std::uint32_t waiting : 31; // index into waiting_, from 1; 0: no gradient waits
-    std::uint32_t changed : 1;  // the weights differ from the initial ones
+    std::uint32_t changed : 1;  // the row was updated or written
   };
   using page = std::array<float*, page_rows>;
 

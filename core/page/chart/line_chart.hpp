@@ -19,7 +19,7 @@ struct chart_point {
 };
 
 struct chart_line {
-  std::string name;     // of one line, for the data
+  std::string name;     // in the first column of the figure's CSV
   std::string group;    // its entry in the legend
   std::size_t look = 0; // index of its colour and marker; the same for all lines of a group
   std::vector<chart_point> points;
@@ -42,7 +42,7 @@ struct line_chart {
   std::vector<chart_reference> references = {};
 };
 
-// Draws a chart; a line that is not finite at a point breaks off there. std::nullopt without any finite point.
+// Draws a chart; a point that is not finite leaves a gap in its line. std::nullopt without any finite point.
 std::optional<figure> draw(const line_chart& chart);
 
 // Selects at most `most` of the points, which are in order of x: of each of equally long runs of points the lowest and

@@ -6,7 +6,8 @@
 
 namespace cudnn {
 
-// Provides kernels with the seed of a dropout layer, which changes from step to step and so is in the staging.
+// Provides kernels with the seed of a dropout layer. It changes from step to step, so it is no kernel argument but in
+// class staging (runtime/staging.hpp): memory that the host writes before each step and copies to the device.
 class dropout_seed {
 public:
   // p: probability of a zero. `layer`: the op's attribute "layer"; layers of different numbers draw different elements.
