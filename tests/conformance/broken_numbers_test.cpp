@@ -66,6 +66,8 @@ TEST_CASE("strategies that need more than they declare") {
 TEST_CASE("mistakes of averaging that show with some workers or buckets only") {
   finds_saying("gossips_times_three", {"mean"}, {"drain", "replicas", "trains"},
                {"the steps apply 0.75 times the sum of the workers' gradients"});
+  finds_saying("gossips_up_to_four", {"mean"}, {"drain", "replicas"},
+               {"5 workers, ", "the steps apply 0.8 times the sum of the workers' gradients"});
   finds_saying("gossips_in_fixed_pairs", {"trains"}, {"drain", "replicas", "mean"}, {"4 workers, "});
   finds_saying("gossips_unbounded", {"bound"}, {"drain", "replicas", "mean", "trains"}, {"4 workers, "});
   finds_saying("gossips_first_bucket", {"buckets"}, {"drain", "replicas", "mean", "trains"},

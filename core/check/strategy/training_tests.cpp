@@ -173,7 +173,7 @@ mean_run expect_mean(const subject& s, std::uint32_t workers, std::uint64_t firs
     early = error_of(few, 1);
     const bool merged = (p.flags & RG_PLAN_SERVERS) && !(p.flags & RG_PLAN_SYNCHRONOUS);
     late = error_of(many, merged ? std::clamp(factor_of(many), 1.0, static_cast<double>(workers)) : 1);
-    if (!lossy(p) && late.tensor <= most_of_tensor) return {some, first && more > 4};
+    if (!lossy(p) && late.tensor <= most_of_tensor) return {some, first && some > 50 && more > 4};
     if (falls() && late.tensor <= most_of_tensor) {
       falls_further = true;
       if (!first && lossy(p) && late.elements > small) {
@@ -188,7 +188,7 @@ mean_run expect_mean(const subject& s, std::uint32_t workers, std::uint64_t firs
       // Rounding of fp32 weights over the steps is below this.
       if (lossy(p) && !first && std::max(early.elements, late.elements) < 1e-3)
         remark("its sums are exact here; without RG_PLAN_LOSSY the stricter tests `serial`, `clip` and `buckets` run");
-      return {some, first && more > 4};
+      return {some, first && some > 50 && more > 4};
     }
   }
   const std::string factor = wrong_factor(few, many, falls_further ? late : last, workers);

@@ -10,9 +10,9 @@
 namespace {
 
 struct sound {
-  static constexpr bool steps_of_three = false, fixed_pairs = false, says_bound_0 = false, first_bucket_only = false,
-                        one_buffer_for_both = false, one_buffer_for_lanes = false, applies_early = false,
-                        sends_first = false, refuses_odd = false, on_a_line = false;
+  static constexpr bool steps_of_three = false, up_to_four = false, fixed_pairs = false, says_bound_0 = false,
+                        first_bucket_only = false, one_buffer_for_both = false, one_buffer_for_lanes = false,
+                        applies_early = false, sends_first = false, refuses_odd = false, on_a_line = false;
 };
 
 template <class Mistake> struct gossip : rg::data_parallel<gossip<Mistake>> {
@@ -57,7 +57,8 @@ template <class Mistake> struct gossip : rg::data_parallel<gossip<Mistake>> {
       co_await sent;
       co_await comm.recv(peers[i], from(b, i), b.lane);
     }
-    co_await comm.scale(b.gradients, Mistake::steps_of_three ? 3 : comm.workers());
+    const std::uint32_t n = comm.workers();
+    co_await comm.scale(b.gradients, Mistake::steps_of_three ? 3 : Mistake::up_to_four ? std::min(n, 4U) : n);
     for (std::size_t i = 0; i < count && !Mistake::sends_first; ++i) {
       rg::operation &arrived = in[i], &sent = out[i];
       co_await arrived;
@@ -89,6 +90,9 @@ private:
 
 struct three : sound {
   static constexpr bool steps_of_three = true;
+};
+struct four_at_most : sound {
+  static constexpr bool up_to_four = true;
 };
 struct pairs : sound {
   static constexpr bool fixed_pairs = true;
@@ -124,6 +128,7 @@ RG_PLUGIN(
     "gossiping", "1.0", rg::strategy<gossip<sound>>("gossips", "nothing wrong: averages weights with two neighbours"),
     rg::strategy<gossip<even_only>>("gossips_if_even", "nothing wrong: refuses an odd number of workers"),
     rg::strategy<gossip<three>>("gossips_times_three", "broken: a factor is right for three workers only"),
+    rg::strategy<gossip<four_at_most>>("gossips_up_to_four", "broken: a factor is right for up to four workers"),
     rg::strategy<gossip<pairs>>("gossips_in_fixed_pairs", "broken: four workers are two pairs that never meet"),
     rg::strategy<gossip<no_bound>>("gossips_unbounded", "broken: the bound holds for up to three workers"),
     rg::strategy<gossip<first_bucket>>("gossips_first_bucket", "broken: only the first bucket is exchanged in a step"),
