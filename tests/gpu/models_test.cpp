@@ -173,6 +173,40 @@ TEST_CASE("dropout with probability 0 is the identity in training") {
   for (int step = 0; step < 3; ++step) CHECK(with.step(b).loss_sum == without.step(b).loss_sum);
 }
 
+TEST_CASE("activation memory counts what ops keep for their backward passes") {
+  using rg::value;
+  constexpr std::size_t samples = 3, channels = 4, length = 7, features = 16;
+  const auto of = [](rg::network& net) {
+    return reference::executed(executor_plugin, *net.graph(), {.batch = samples}).info.activation_bytes;
+  };
+  const auto of_image = [&](value (*op)(value)) { // of `channels` channels, 4x4
+    rg::network net;
+    const value image = net.values("image", {3, 8, 8}), label = net.index("label", 5);
+    const value x = op(rg::avg_pool(rg::conv2d(image, "before", channels, {.padding = 1})));
+    rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 5), label);
+    return of(net);
+  };
+  const auto of_sequence = [&](value (*op)(value)) {
+    rg::network net;
+    const value words = net.indices("words", {length}, 11), labels = net.indices("labels", {length}, 11);
+    const value x = rg::embedding(words, "e", rg::embedding_table(net, "table", 11, features));
+    rg::token_cross_entropy(rg::dense(op(x), "out", 11), labels);
+    return of(net);
+  };
+  const auto max = of_image([](value x) { return rg::max_pool(x); });
+  const auto average = of_image([](value x) { return rg::avg_pool(x); });
+  CHECK(max - average == samples * channels * 2 * 2 * sizeof(std::int32_t));
+  const auto norm = of_image([](value x) { return rg::batch_norm(x, "n"); });
+  const auto sigmoid = of_image([](value x) { return rg::sigmoid(x); });
+  CHECK(norm - sigmoid == 2 * channels * sizeof(float));
+  const auto layer_norm = of_sequence([](value x) { return rg::layer_norm(x, "n"); });
+  const auto alone = of_sequence([](value x) { return rg::tanh(x); });
+  CHECK(layer_norm - alone == 2 * samples * length * sizeof(float));
+  const auto gelu = of_sequence([](value x) { return rg::gelu(rg::dense(x, "d", features)); });
+  const auto tanh = of_sequence([](value x) { return rg::tanh(rg::dense(x, "d", features)); });
+  CHECK(gelu - tanh == samples * length * features * sizeof(float));
+}
+
 TEST_CASE("the loss scale halves at once and doubles after 2000 good steps") {
   cudnn::loss_scale s;
   CHECK(s.value() == 65536);

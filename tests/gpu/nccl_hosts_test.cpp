@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls with which ranks of several hosts join a communicator, recorded by a stand-in for libnccl on an emulated
-// GPU: one process a rank, as in a run.
+// Calls of NCCL, recorded by a stand-in for libnccl on an emulated GPU: those with which ranks of several hosts join a
+// communicator, one process a rank, as in a run; and those around a copy that fails.
 #include "temporary_folder.hpp"
 #include "transport.hpp"
 
@@ -88,4 +88,26 @@ TEST_CASE("rank 0's id reaches the ranks of other hosts, which join over the int
                            "finalize\n"
                            "1 of 2 joins at ib0 with the id made at =lo\n"
                            "finalize\n");
+}
+
+TEST_CASE("a copy that fails ends the group that it is in, and no other") {
+  const temporary_folder s;
+  ::setenv("RECORDED_NCCL", (s.path / "calls").c_str(), 1);
+  in_process([] {
+    const auto m = nccl::open_medium(0, 0);
+    const auto fails = [&] {
+      float number = 0;
+      try {
+        m->copy(nullptr, &number, sizeof number);
+      } catch (const rg::error&) {
+        return true;
+      }
+      return false;
+    };
+    m->begin_group();
+    if (!fails() || !fails()) std::_Exit(2);
+    m->begin_group();
+    m->end_group();
+  });
+  CHECK(s.read("calls") == "{\n}\n{\n}\n");
 }

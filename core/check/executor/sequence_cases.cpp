@@ -138,6 +138,12 @@ std::vector<op_case> token_losses() {
                      const value x = rg::embedding(tokens, "x", rg::embedding_table(net, "before", 16, 6));
                      rg::token_cross_entropy(large_logits(x, mean, 16), labels);
                    }});
+  for (const auto& [name, function] : {std::pair("a ReLU", &rg::relu), {"tanh", &rg::tanh}})
+    all.push_back({fmt::format("logits that {} computes", name), [f = function](network& net) {
+                     const value tokens = net.indices("tokens", {7}, 16), labels = net.indices("labels", {7}, 16);
+                     const value x = rg::embedding(tokens, "x", rg::embedding_table(net, "before", 16, 6));
+                     rg::token_cross_entropy(f(rg::dense(x, "logits", 16)), labels);
+                   }});
   return all;
 }
 

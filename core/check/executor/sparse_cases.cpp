@@ -42,6 +42,17 @@ std::vector<op_case> concatenations() {
   std::vector<op_case> all;
   for (const auto& [a, b] : {std::pair(1, 1), {16, 16}, {3, 19}, {19, 1}})
     all.push_back(of_two(fmt::format("{} and {}", a, b), a, b, [](value x, value y) { return rg::concat({x, y}); }));
+  // The gradients of a tower's layers are live while the other tower's functions wait for their own backward pass.
+  for (const bool wide_first : {true, false})
+    all.push_back({fmt::format("two towers, the {} one wide", wide_first ? "first" : "second"), [=](network& net) {
+                     const value x = net.values("x", {6}), y = net.values("y", {6}), label = net.index("label", 5);
+                     const auto tower = [](value v, const std::string& name, std::int64_t width) {
+                       return rg::relu(rg::dense(rg::relu(rg::dense(v, name + "1", width)), name + "2", 64));
+                     };
+                     const value a = tower(x, "a", wide_first ? 1024 : 64);
+                     const value b = tower(y, "b", wide_first ? 64 : 1024);
+                     rg::softmax_cross_entropy(rg::dense(rg::concat({a, b}), "classes", 5), label);
+                   }});
   all.push_back(of_two("one part", 7, 7, [](value x, value y) { return rg::concat({rg::add(x, y)}); }));
   all.push_back(of_two("one part twice", 5, 3, [](value x, value y) { return rg::concat({x, y, x}); }));
   return all;
@@ -99,7 +110,8 @@ std::vector<op_suite> sparse_suites() {
        lookups(rg::sparse_embedding)},
       {"embedding_bag", "loss and gradients of rows as in fp64: padding, ids that repeat, sparse and dense tables",
        lookups(rg::embedding_bag)},
-      {"concat", "loss and gradients as in fp64: parts of 1 to 19 elements, and one part twice", concatenations()},
+      {"concat", "loss and gradients as in fp64: parts of 1 to 64 elements, one part twice, and two towers",
+       concatenations()},
       {"softsign", "loss and gradients as in fp64", softsigns()},
       {"cosine", "loss and gradients as in fp64: vectors of 2 to 19 elements", cosines()},
       {"softmax_cross_entropy_auc", "loss and gradients as in fp64, for any number of buckets", click_losses()},

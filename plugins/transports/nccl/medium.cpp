@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <nccl.h>
 #include <regatta/plugin.hpp>
@@ -162,6 +163,7 @@ public:
   void begin_group() override {
     use_device(); // [loop] may be on another thread than before
     nccl::check(api().group_start(), "beginning a group");
+    group_open_ = true;
   }
   void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) override {
     in_group(api().send(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "sending", c);
@@ -186,10 +188,15 @@ public:
     in_group(api().broadcast(from, to, bytes, ncclInt8, static_cast<int>(root), of(c), stream_), "broadcast", c);
   }
   void copy(const void* from, void* to, std::uint64_t bytes) override {
-    use_device();
-    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copying");
+    cudaError_t e = cudaSetDevice(device_);
+    if (e == cudaSuccess) e = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_);
+    if (e != cudaSuccess) close_group();
+    cuda::check(e, "copying");
   }
-  void end_group() override { nccl::check(api().group_end(), "ending a group"); }
+  void end_group() override {
+    group_open_ = false;
+    nccl::check(api().group_end(), "ending a group");
+  }
 
   void wait_for(rg_fence fence) override {
     cuda::check(cudaStreamWaitEvent(stream_, reinterpret_cast<cudaEvent_t>(fence), 0), "waiting for an event");
@@ -210,9 +217,12 @@ private:
   // The public constructor delegates to this one, so that the destructor runs if it throws.
   explicit cuda_medium(std::int32_t device) : device_(device) {}
   void use_device() const { cuda::check(cudaSetDevice(device_), "choosing the device"); }
-  // If NCCL rejects a call, ends the group, which would otherwise stay open on this thread.
-  static void in_group(ncclResult_t r, const char* what, communicator c) {
-    if (r != ncclSuccess && r != ncclInProgress) api().group_end();
+  // Ends the group, if there is one, after a call in it has failed: it would otherwise stay open on this thread.
+  void close_group() {
+    if (std::exchange(group_open_, false)) api().group_end();
+  }
+  void in_group(ncclResult_t r, const char* what, communicator c) {
+    if (r != ncclSuccess && r != ncclInProgress) close_group();
     nccl::check(r, what, of(c));
   }
 
@@ -220,6 +230,7 @@ private:
   cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, fences> events_{};
   std::size_t next_ = 0;
+  bool group_open_ = false;
 };
 
 } // namespace

@@ -69,8 +69,9 @@ public:
   // for a wrong root, counts that do not add up, or if there is no memory for scratch. A collective of more than
   // `small` bytes needs scratch if `target` is outside the heap, or if it is a reduce-scatter that is not in place.
   void begin(const request& r);
-  // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is
-  // lost, or another member has ended the group, calls end(RG_E_PEER) once nothing can be done any more.
+  // [loop] Makes progress, up to about one unit of work, and the copies of all complete results from scratch to their
+  // targets. Returns false if nothing could be done. If a member is lost, or another member has ended the group, calls
+  // end(RG_E_PEER) once nothing can be done any more.
   bool progress();
   // [loop] Ends the group for all members. Later calls of progress() complete this rank's operations with `status`,
   // once no other member touches this rank's buffers. Only the first call counts.

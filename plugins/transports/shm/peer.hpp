@@ -36,7 +36,9 @@ struct group_notice {
   std::uint64_t members, fingerprint; // their number and group_fingerprint(): detect members of different groups
 };
 
-// The bytes of a unit of work. An urgent lane waits for at most one unit.
+// The bytes of a unit of work. An urgent lane waits for about one unit, but for a longer copy in two cases: messages
+// through the ring fill all its free room at once, which is at most a unit unless the parameter `ring` is larger; and
+// the result of a collective whose target is outside the heap is copied from scratch as a whole.
 constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
@@ -77,8 +79,8 @@ public:
   // not, because messages sent before may still be received. Require a valid t.lane.
   void send(const rg_transfer& t, std::uint64_t bytes);
   void receive(const rg_transfer& t, std::uint64_t bytes);
-  // [loop] Makes progress on a lane: writes sends while the ring has room, does up to about one unit of work for
-  // receives, and queues completions. Returns false if nothing could be done.
+  // [loop] Makes progress on a lane, and queues completions: fills the free room of its ring, and receives up to about
+  // one unit of work. Returns false if nothing could be done.
   bool progress(std::uint32_t lane);
   // [loop] Detect a lost peer, after which is_lost() holds and progress() ends operations. look() reads in shared
   // memory whether the peer has left or cancelled this rank. look_for_death() sees from `events`, the revents of a

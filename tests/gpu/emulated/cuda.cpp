@@ -298,6 +298,7 @@ cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t 
 // As in CUDA, copies from memory that is not pinned are staged before the call returns; copies to such memory wait for
 // the stream.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t s) {
+  if (bytes > 0 && (!to || !from)) return cudaErrorInvalidValue;
   const bool waits = kind == cudaMemcpyDeviceToHost && !is_pinned(to);
   const bool stages = kind == cudaMemcpyHostToDevice && !is_pinned(from);
   if (waits || stages) REGATTA_NOT_CAPTURED;

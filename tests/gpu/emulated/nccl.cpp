@@ -57,10 +57,10 @@ const char* ncclGetLastError(ncclComm_t) {
   return "";
 }
 ncclResult_t ncclGroupStart() {
-  return ncclSuccess;
+  return record("{\n");
 }
 ncclResult_t ncclGroupEnd() {
-  return ncclSuccess;
+  return record("}\n");
 }
 ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) {
   return ncclSuccess;

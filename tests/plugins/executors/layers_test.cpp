@@ -357,6 +357,16 @@ TEST_CASE("two losses add up, and the metric is the first one's") {
   CHECK(p.executed.metric({3, 6, 0, 5, 6, 0}) == doctest::Approx(0.5));
 }
 
+TEST_CASE("an instance for initial values refuses steps and evaluations") {
+  rg::network net;
+  const rg::value image = net.values("image", {12}), label = net.index("label", 5);
+  rg::softmax_cross_entropy(rg::dense(rg::relu(rg::dense(image, "a", 16)), "out", 5), label);
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 2, .purpose = RG_PURPOSE_INIT});
+  const auto b = make_batch(*net.graph(), 2, 1);
+  CHECK_THROWS_WITH_AS(e.step(b), "step: called before bind", std::runtime_error);
+  CHECK_THROWS_WITH_AS(e.evaluate(b, 2), "evaluate: called before bind", std::runtime_error);
+}
+
 TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
   auto refuse = [](const std::function<void(rg::network&)>& make, const std::string& what) {
     rg::network net;

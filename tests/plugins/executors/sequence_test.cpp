@@ -55,6 +55,16 @@ const std::vector<sequence_case>& cases() {
        [](value x, value w) { return rg::attention(x, x, w, "a", {.heads = 3, .causal = true, .dropout = 0.3}); }},
       {"attention of a value on itself, without projections", 8,
        [](value x, value w) { return rg::attend(x, x, x, w, "a", {.heads = 2}); }},
+      {"a function whose gradient comes after that of a wide layer", 16,
+       [](value x, value) {
+         const value y = rg::tanh(x);
+         return rg::add(y, rg::dense(rg::relu(rg::dense(x, "a", 512)), "b", 16));
+       }},
+      {"a function of a layer whose gradient comes after that of a wide layer", 16,
+       [](value x, value) {
+         const value y = rg::tanh(rg::dense(x, "t", 16));
+         return rg::add(y, rg::dense(rg::relu(rg::dense(x, "a", 512)), "b", 16));
+       }},
       {"a layer of an encoder", 16,
        [](value x, value w) {
          x = rg::layer_norm(rg::add(rg::dropout(rg::attention(x, x, w, "a", {.heads = 2}), 0.2), x), "m");
@@ -127,6 +137,18 @@ TEST_CASE("the executor's layers for sequences compute what the reference does")
     CHECK(sums[2] / sums[1] == doctest::Approx(loss / 5).epsilon(looser * 1e-5));
     CHECK(one.executed.metric(sums) == doctest::Approx(std::exp(sums[3] / sums[1])));
     if (c.loss.smoothing == 0) CHECK(sums[3] == doctest::Approx(sums[2]));
+  }
+}
+
+TEST_CASE("logits may be the output of a function") {
+  for (const auto function : {rg::relu, rg::tanh, rg::gelu}) {
+    rg::network net;
+    const rg::value words = net.indices("words", {length}, vocabulary),
+                    labels = net.indices("labels", {length}, vocabulary);
+    const rg::value x = rg::embedding(words, "e", rg::embedding_table(net, "words", vocabulary, 16));
+    rg::token_cross_entropy(function(rg::dense(x, "out", vocabulary)), labels);
+    pair p(*net.graph(), {.batch = 4});
+    compare_step(p);
   }
 }
 

@@ -53,6 +53,15 @@ const std::vector<network_case>& cases() {
          const value a = rg::dense(bag(right, "ab"), "a", title), b = rg::dense(bag(wrong, "bb"), "b", title);
          rg::pairwise_hinge(rg::cosine(q, a), rg::cosine(q, b), 0.1);
        }},
+      // Between the backward passes of the join and of a tower's last layer, which reads its own output, runs the whole
+      // backward pass of the other tower, whose gradients are wide.
+      {"two towers",
+       [](rg::network& net) {
+         const value left = net.values("left", {6}), right = net.values("right", {6}), label = net.index("label", 3);
+         const value a = rg::relu(rg::dense(rg::relu(rg::dense(left, "a1", 64)), "a2", 64));
+         const value b = rg::relu(rg::dense(rg::relu(rg::dense(right, "b1", 1024)), "b2", 64));
+         rg::softmax_cross_entropy(rg::dense(rg::concat({a, b}), "out", 3), label);
+       }},
       {"two tables",
        [](rg::network& net) {
          const value users = net.indices("users", {1}, 9), things = net.indices("things", {3}, 200);

@@ -144,7 +144,7 @@ private:
 };
 
 // Where plans are made: on the GPU of `handle`, or without a GPU for a described one
-// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from cuDNN 9.11 on), so that tests can ask for cuDNN's answer. Plans of the
+// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from cuDNN 9.8 on), so that tests can ask for cuDNN's answer. Plans of the
 // latter kind cannot run.
 struct planner {
   cudnnHandle_t handle = nullptr;

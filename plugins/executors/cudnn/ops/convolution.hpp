@@ -24,6 +24,7 @@ public:
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
+  std::size_t held() const override { return end_.held(); }
 
 private:
   // Addresses of x, the filter and y, or of their gradients, and of the bias.

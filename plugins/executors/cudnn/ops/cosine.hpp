@@ -12,6 +12,7 @@ public:
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return sizes_.bytes(); }
   double flops() const override { return 12.0 * static_cast<double>(inputs_[0].from->elements()); }
 
 private:

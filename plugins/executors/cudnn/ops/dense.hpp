@@ -16,6 +16,7 @@ public:
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
+  std::size_t held() const override { return end_.held(); }
 
 private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }

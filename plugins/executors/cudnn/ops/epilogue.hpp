@@ -22,6 +22,8 @@ public:
   // Called once, from op::prepare(), before any other function below. p: layout of the result for one of `samples`
   // samples (or rows); the bias is per channel of it.
   void prepare(device& d, const image_layout& p, std::size_t samples);
+  // Returns the bytes that are kept from the forward to the backward pass.
+  std::size_t held() const { return before_.bytes(); }
   // Enqueues y = f(y + bias), in place.
   void forward(device& d, void* y) const;
   // Enqueues the backward pass: turns dy, the gradient of f's value y, into the gradient of f's argument, in place, and

@@ -18,6 +18,7 @@ public:
   void vary(const run& r) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return shifts_.bytes(); }
 
 protected:
   // For token_cross_entropy: one label for each row of `classes` logits; labels equal to `ignored` do not count.
@@ -59,6 +60,7 @@ public:
   void vary(const run& r) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return wrong_.bytes(); }
 
 private:
   std::uint32_t buckets_;

@@ -21,6 +21,7 @@ public:
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return mean_.bytes() + inverse_.bytes(); }
 
 private:
   tensors t_;
@@ -36,6 +37,7 @@ public:
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return mean_.bytes() + inverse_.bytes(); }
 
 private:
   std::size_t rows() const { return batch * positions(*output_); }

@@ -14,6 +14,7 @@ public:
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
+  std::size_t held() const override { return positions_.bytes(); }
 
 private:
   window window_;

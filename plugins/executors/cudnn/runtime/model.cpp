@@ -388,8 +388,8 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
               .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0 && !scaled,
               .loss_scale = scaled ? scale_.value() : 1,
               .losses = losses_.get<double>()};
-  if (parts_.empty()) divide(hooks);
   enter(r, "step");
+  if (parts_.empty()) divide(hooks); // after enter(), which refuses a step before bind()
   if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
   for (part& p : parts_) {
     for (std::size_t k = p.first; k <= p.last; ++k)

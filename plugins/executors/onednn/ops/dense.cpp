@@ -35,7 +35,7 @@ void dense::prepare(const preparation& p) {
 void dense::plan(memory_plan& m) {
   if (value& in = *inputs_[0].from; in.half == dev_.half) in.kept = true; // otherwise dense_gemms keeps a copy
   if (function_ == elementwise_function::gelu) slot_ = m.request_kept(rows_ * stride() * output_->element_bytes());
-  if (function_ == elementwise_function::relu || function_ == elementwise_function::tanh) output_->kept = true;
+  if (function_ == elementwise_function::relu || function_ == elementwise_function::tanh) output_->kept_longer = true;
   gemms_.plan(m);
 }
 

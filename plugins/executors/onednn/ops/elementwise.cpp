@@ -11,7 +11,10 @@ namespace onednn {
 
 void elementwise::plan(memory_plan& m) {
   rows_ = m.batch() * output_->positions();
-  (function_ == elementwise_function::gelu ? inputs_[0].from : output_)->kept = true;
+  if (function_ == elementwise_function::gelu)
+    inputs_[0].from->kept = true;
+  else
+    output_->kept_longer = true;
 }
 
 void elementwise::forward(run&) {

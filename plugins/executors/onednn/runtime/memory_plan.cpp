@@ -66,7 +66,7 @@ namespace {
 
 // Returns whether an op may overwrite its input: no other op reads it, and it is not read in the backward pass.
 bool may_overwrite(const value& in) {
-  return in.consumers == 1 && !in.kept && in.input < 0;
+  return in.consumers == 1 && !in.kept && !in.kept_longer && in.input < 0;
 }
 
 void plan_values(program& p, memory_plan& plan) {
@@ -84,6 +84,9 @@ void plan_values(program& p, memory_plan& plan) {
     else
       out.data_slot =
           plan.request(out.stride * p.batch * out.element_bytes(), plan.forward_time(k), plan.forward_time(k));
+    // Other ops' backward passes may lie between those of the consumers and that of this op. It reads the data before
+    // it writes gradients of inputs, so these may have the memory.
+    if (out.kept_longer) plan.extend(out.data_slot, plan.backward_time(k) - 1);
   }
 }
 
@@ -105,7 +108,7 @@ void plan_gradients(program& p, memory_plan& plan) {
       if (e.add) plan.extend(v.gradient_slot, now);
       if (e.add && !e.own)
         e.buffer = v.gradient_slot;
-      else if (o.gradient_over_input() && i == 0 && v.consumers == 1 && v.input < 0)
+      else if (o.gradient_over_input() && i == 0 && v.consumers == 1 && v.input < 0 && !v.kept_longer)
         e.buffer = v.data_slot; // kept until this op
       else {
         const bool here = reuse && o.backward_in_place(i);

@@ -96,6 +96,7 @@ struct value {
   bool needs_gradient = false; // a weight with a gradient comes before it
   int consumers = 0;           // ops' inputs that refer to it
   bool kept = false;           // `data` lives until the backward passes of the consumers; op::plan() sets it
+  bool kept_longer = false;    // `data` lives until the backward pass of the op that computes it; op::plan() sets it
   float* data = nullptr;       // inputs: set at every step. bf16 if `half`: see as()
   float* gradient = nullptr;   // null where none is needed
   slot data_slot = no_slot, gradient_slot = no_slot;
@@ -173,9 +174,9 @@ public:
 
   // Builds primitives, and chooses among kernels with preparation::choices, which may time them. May allocate.
   virtual void prepare(const preparation&) {}
-  // Sets value::kept of the inputs and of the output if backward() reads them, and requests slots for the op itself.
-  // The memory of a kept output may be reused for the gradient of an input, so backward() must read the output's data
-  // before it writes that gradient. May allocate.
+  // Sets value::kept of the inputs and value::kept_longer of the output if backward() reads them, and requests slots
+  // for the op itself. The memory of such an output may be reused for the gradient of an input, so backward() must read
+  // the output's data before it writes that gradient. May allocate.
   virtual void plan(memory_plan&) {}
   // Called once memory is assigned: reads the pointers of values and of the op's own slots.
   virtual void attach(const memory_plan&) {}
@@ -191,7 +192,7 @@ public:
   // Whether the gradient of this input may use the memory of the output's gradient. If several inputs may, it goes to
   // the first one whose gradient needs new memory.
   virtual bool backward_in_place(std::size_t /*input*/) const { return false; }
-  // Whether backward() may write the gradient of input 0 over the data of input 0, which then no other op reads.
+  // Whether backward() may write the gradient of input 0 over the data of input 0, which then no other op reads later.
   virtual bool gradient_over_input() const { return false; }
   // Whether backward() itself adds to an input's gradient where edge::add is set. Otherwise it overwrites, and the
   // model adds; see edge::own.
