@@ -5,7 +5,6 @@
 #include "base/units.hpp"
 #include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
-#include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/host_link.hpp"
 #include "launch/memory.hpp"
@@ -75,9 +74,10 @@ void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_c
                        c.transport.id, hosts.size()));
 }
 
-std::vector<std::string> interface_addresses(const std::string& names) {
+std::vector<std::string> own_addresses(const plugin_facts_cache& answers, const std::string& interface) {
+  if (!answers.addresses) return {"127.0.0.1"};
   try {
-    return addresses_of_interfaces(names);
+    return answers.addresses(interface);
   } catch (const failure& f) {
     throw failure(f.code(), fmt::format("cluster.interface: {}", f.what()));
   }
@@ -147,7 +147,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
     if (hosts)
       addresses = answers.hosts->addresses(c.cluster.interface);
     else
-      addresses.push_back(interface_addresses(c.cluster.interface));
+      addresses.push_back(own_addresses(answers, c.cluster.interface));
   });
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;

@@ -24,6 +24,7 @@
 #include "compare/render_comparison.hpp"
 #include "config/toml_document.hpp"
 #include "join/start.hpp"
+#include "network/interfaces.hpp"
 #include "page/page.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
@@ -155,6 +156,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   const experiment e = chosen.load(o, plugins);
   plugin_facts_cache answers(plugins);
   answers.hosts = launcher.get();
+  answers.addresses = addresses_of_interfaces;
   std::vector<std::string> notices = e.notices;
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/failure.hpp"
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 #include "registry/inspect.hpp"
 
 namespace regatta {

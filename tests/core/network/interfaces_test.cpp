@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/failure.hpp"
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 
 #include <algorithm>
 #include <array>
