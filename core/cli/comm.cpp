@@ -252,9 +252,9 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
-  json context = make_context(
-      o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}), used,
-      warnings);
+  json hosts = launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())});
+  if (!launcher) add_links(hosts[0], o.interface, links_of_interfaces(o.interface));
+  json context = make_context(o.command, std::move(hosts), used, warnings);
   context["machine"] = machine;
   json document = {{"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
   if (matrix) document["matrix"] = matrices;

@@ -70,9 +70,18 @@ json this_host(plugin_facts_cache& answers, const experiment& e) {
   return host;
 }
 
-// Returns "hosts" of the context: this machine, or all hosts of a launcher.
-json hosts_of(const launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
+// Returns "hosts" of the context: this machine, or all hosts of a launcher, with "links" of each cluster.interface.
+json hosts_of(launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
   json mine = this_host(answers, e);
+  std::set<std::string> interfaces;
+  for (const case_config& c : e.cases)
+    if (interfaces.insert(c.cluster.interface).second) try {
+        if (launcher)
+          launcher->addresses(c.cluster.interface);
+        else
+          add_links(mine, c.cluster.interface, links_of_interfaces(c.cluster.interface));
+      } catch (const failure&) { // the case itself reports it
+      }
   if (!launcher) return json::array({std::move(mine)});
   json all = launcher->descriptions();
   mine.update(all[0]);

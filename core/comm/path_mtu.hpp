@@ -9,14 +9,6 @@
 
 namespace regatta::comm {
 
-// The interface of an address of this host.
-struct address_interface {
-  std::string name;   // "" if no interface has the address
-  std::string subnet; // "10.77.0.0/24"
-  std::uint32_t mtu = 0;
-};
-address_interface interface_of(const std::string& address);
-
 // UDP datagrams that must not be fragmented, as they arrived from another rank.
 struct arrivals {
   bool small = false, large = false; // one of 64 bytes; one that fills the MTU of the sender's interface

@@ -6,7 +6,7 @@
 // their member "t":
 //
 //   join     have all launched processes join a transport; answer: "done", or "error"
-//   address  resolve "interface" (network/interfaces.hpp); answer: "addresses", "interfaces" with their speed and MTU
+//   address  resolve "interface" (network/interfaces.hpp); answer: "links", as links_of_interfaces()
 //   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
 //            only those of "read" are read, others have ""
 //   listen   answer: "ports" on the addresses "addresses", each open until "probed"

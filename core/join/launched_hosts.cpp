@@ -24,6 +24,7 @@
 #include "join/packets.hpp"
 #include "join/placement.hpp"
 #include "join/sockets.hpp"
+#include "network/interfaces.hpp"
 
 namespace regatta {
 namespace {
@@ -303,15 +304,15 @@ void launched_hosts::join(const std::string& file, const std::string& transport)
 
 const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std::string& interface) {
   if (const auto known = addresses_.find(interface); known != addresses_.end()) return known->second;
-  std::vector<std::vector<std::string>> all;
-  if (interface == "auto") {
-    for (const json& d : descriptions_) all.push_back({d.at("address")});
-  } else {
-    const json request{{"t", "address"}, {"interface", interface}};
-    for (const json& answer : ask_all(std::vector<json>(links_.size(), request)))
-      all.push_back(answer.at("addresses").get<std::vector<std::string>>());
-  }
+  std::vector<json> requests;
+  for (const json& d : descriptions_)
+    requests.push_back({{"t", "address"}, {"interface", interface == "auto" ? d.at("address") : json(interface)}});
+  const std::vector<json> answers = ask_all(requests);
+  std::vector<std::vector<std::string>> all(answers.size());
+  for (std::size_t h = 0; h < answers.size(); ++h)
+    for (const json& link : answers[h].at("links")) all[h].push_back(link.at("address"));
   if (links_.size() > 1) check_reachability(all);
+  for (std::size_t h = 0; h < answers.size(); ++h) add_links(descriptions_[h], interface, answers[h].at("links"));
   return addresses_[interface] = all;
 }
 

@@ -45,7 +45,8 @@ public:
   const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
 
-  // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it.
+  // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it, and "links"
+  // (network/interfaces.hpp) of the interfaces that addresses() was asked for.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
   // The programs of hosts(): name and value of each property that should be equal on all (join/identity.hpp).
   const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }

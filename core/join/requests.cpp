@@ -105,7 +105,7 @@ json probe(const json& targets) {
 json host_requests::answer(const json& request) {
   const std::string type = request.at("t");
   try {
-    if (type == "address") return {{"t", "done"}, {"addresses", addresses_of_interfaces(request.at("interface"))}};
+    if (type == "address") return {{"t", "done"}, {"links", links_of_interfaces(request.at("interface"))}};
     if (type == "files") return {{"t", "done"}, {"sums", sums_of(request.at("paths"), request.at("read"))}};
     if (type == "probe") return {{"t", "done"}, {"failed", probe(request.at("targets"))}};
     if (type == "listen") {

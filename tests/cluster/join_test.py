@@ -77,10 +77,19 @@ def placement():
 
 
 def interfaces():
-    for interface in ("eth1", "10.78.0.0/16", "eth0,eth1"):
+    expected = {"eth1": [("eth1", "10.78.0.{}")], "10.78.0.0/16": [("eth1", "10.78.0.{}")],
+                "eth0,eth1": [("eth0", "10.77.0.{}"), ("eth1", "10.78.0.{}")], "auto": [("eth0", "10.77.0.{}")]}
+    for interface, rails in expected.items():
+        out = str(folder / interface.replace("/", "_"))
         file = experiment("interface", cluster_workers=2, cluster_interface=interface)
-        ends_well(f"cluster.interface = {interface}",
-                  Launch(cluster, pair, "run", file, "--out", str(folder / interface.replace("/", "_"))))
+        ends_well(f"cluster.interface = {interface}", Launch(cluster, pair, "run", file, "--out", out), out)
+        links = [[(li["key"], li["name"], li["address"], li["mtu"], li["bits_per_second"]) for li in host["links"]]
+                 for host in result(out)["context"]["hosts"]]
+        speed = {(h, name): int(said) * 10**6 if (said := cluster.on(h, "cat", f"/sys/class/net/{name}/speed").stdout)
+                 and int(said) > 0 else None for h in pair for name in ("eth0", "eth1")}
+        check(f"cluster.interface = {interface}: the result has the links of each host",
+              links == [[(interface, name, address.format(number), 1500, speed[host, name])
+                         for name, address in rails] for host, number in zip(pair, (1, 4))], links)
     file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
     cluster.tool("link", "n3.1", "down")
     refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
