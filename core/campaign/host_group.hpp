@@ -44,8 +44,8 @@ public:
   // Throws failure (usage), which names the host, if it has no such interface, or if a host cannot connect to an
   // address of another one.
   virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
-  // Throws failure (usage) if a host lacks one of `paths`, or has another content than the first host for one of `read`;
-  // it names file and host. Asks only once for each path.
+  // Throws failure (usage), which names file and host, if a host lacks one of `paths`, or if hosts have different contents
+  // for one of `read`; the latter is only a warning with --allow-different-binaries. Asks only once for each path.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
 
   std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time

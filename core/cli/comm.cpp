@@ -214,6 +214,7 @@ int comm_verb(const comm_options& o) {
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
     transports.push_back({{id, chosen}, files_of_transport(plugins, {id, chosen})});
+    if (launcher) launcher->require_files(transports.back().second, transports.back().second);
     used.push_back({{"kind", "transport"},
                     {"id", id},
                     {"version", c.plugin_version},

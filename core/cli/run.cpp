@@ -180,8 +180,8 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
   if (launcher) {
-    warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
     require_files(*launcher, answers, e);
+    warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
   }
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   plugin_files files(plugins);

@@ -53,6 +53,7 @@ public:
   // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null if
   // it is missing.
   std::vector<nlohmann::json> file_sums(const std::vector<std::string>& paths, const std::vector<std::string>& read);
+  // Of the launch, and of require_files() so far.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:
@@ -61,9 +62,11 @@ private:
   // Sends a request to all hosts and returns their answers. Throws failure with the host's name for an "error", and if
   // a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
+  std::vector<std::string> names_of_hosts() const;
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 
   std::string launcher_;
+  bool allow_different_;
   std::vector<std::unique_ptr<agent_link>> links_;
   std::vector<host_link*> hosts_; // links_
   std::vector<nlohmann::json> descriptions_, programs_;

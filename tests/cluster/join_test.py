@@ -4,7 +4,7 @@
 
 Arguments: names of sections, such as `runs differences`; none: all of them.
 """
-import os, shutil, signal, subprocess, sys, time
+import os, re, shutil, signal, subprocess, sys, time
 from pathlib import Path
 
 from support import REGATTA, Cluster, Launch, check, experiment, finish, folder, records, result, wait_until, write
@@ -123,8 +123,21 @@ def differences():
     refused("a plugin that is missing on one host", Launch(cluster, pair, *with_plugin),
             r"/dev/shm/plugins/allreduce.so is missing on host n3")
     cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
-    refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
-            r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
+    table = (r"the hosts have different plugins, by SHA-256:", r"  +n0 +n3\n",
+             r"/dev/shm/plugins/allreduce\.so +[0-9a-f]{64} +[0-9a-f]{64}\n")
+    refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin), *table,
+            r"or allow the difference with --allow-different-binaries")
+    out = str(folder / "other-plugin")
+    ends_well("--allow-different-binaries runs it with another plugin",
+              Launch(cluster, pair, *with_plugin, "--out", out, "--allow-different-binaries"), out)
+    warnings = "".join(result(out)["context"]["warnings"])
+    check("--allow-different-binaries: the result names plugin and hosts", all(re.search(p, warnings) for p in table),
+          warnings)
+    cluster.on("n0", "cp", f"{plugins}/tcp.so", "/dev/shm/plugins/")
+    cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/tcp.so . && printf x >>tcp.so")
+    refused("regatta comm with a plugin that differs", Launch(cluster, pair, "comm", "--transport", "tcp", "--ranks", "2",
+                                                              "--plugin-path", "/dev/shm/plugins"), *table[:2],
+            r"/dev/shm/plugins/tcp\.so +[0-9a-f]{64}")
     data()
 
 
