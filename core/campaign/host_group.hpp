@@ -48,6 +48,9 @@ public:
   // for one of `read`; the latter is only a warning with --allow-different-binaries. Asks only once for each path.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
 
+  // Throws failure (usage), which says who has what, if the hosts' instruction sets differ under this value of train.isa.
+  virtual void require_equal_isa(const std::string& choice) const = 0;
+
   std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time
 };
 

@@ -216,7 +216,7 @@ int calibrate_verb(const calibrate_options& o) {
   m.date = fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::time(nullptr)));
   m.cores = static_cast<double>(assign_cpus(this_hosts_cpus(), 1, 1, false).available);
   m.model = first.model.id;
-  m.fingerprint = fingerprint(alone, {}, "", "", "").at("model");
+  m.fingerprint = fingerprint(alone, {}, {}).at("model");
 
   const plugin_facts& facts = answers.of(alone);
   const std::vector<simulated_tensor> tensors = tensors_of(plugins, alone);

@@ -15,6 +15,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/instruction_set.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
 #include "control/door.hpp"
@@ -353,6 +354,19 @@ void launched_hosts::check_reachability(const std::vector<std::vector<std::strin
                   "hosts cannot reach each other by the addresses of cluster.interface; choose another "
                   "interface or subnet, or open the firewall between them:" +
                       wrong);
+}
+
+void launched_hosts::require_equal_isa(const std::string& choice) const {
+  std::vector<json> isas;
+  for (const json& d : descriptions_) isas.push_back({{"isa", capped(d.at("isa"), choice)}});
+  const std::string table = differences_of_hosts(names_of_hosts(), isas);
+  if (table.empty()) return;
+  std::string common = isas.front().at("isa");
+  for (const json& has : isas) common = capped(common, has.at("isa"));
+  throw failure(exit_code::usage,
+                fmt::format("train.isa: expected the same instruction set on all hosts under \"{}\"; set train.isa = "
+                            "\"{}\", which all hosts have; got{}",
+                            choice, common, table));
 }
 
 std::vector<json> launched_hosts::file_sums(const std::vector<std::string>& paths,

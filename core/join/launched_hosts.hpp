@@ -43,6 +43,7 @@ public:
   placed_layout place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const override;
   void join(const std::string& file, const std::string& transport) override;
   const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
+  void require_equal_isa(const std::string& choice) const override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
 
   // Describe hosts(), in the same order (machine/host.hpp), with "address": by which other hosts reach it, and "links"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,9 +14,12 @@
 #include <sys/utsname.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <regatta/simd.hpp>
 
 #include "base/cpu_mask.hpp"
+#include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -109,12 +113,24 @@ std::string compiler() {
 
 } // namespace
 
+void check_isa_variable() {
+  using rg::simd::isa_names;
+  const char* const text = std::getenv("REGATTA_ISA");
+  if (text && std::ranges::find(isa_names, text) == isa_names.end())
+    throw failure(
+        exit_code::usage,
+        fmt::format("REGATTA_ISA in the environment: expected {}, got \"{}\"; unset it to use all that the CPU "
+                    "has",
+                    fmt::join(isa_names, ", "), one_line(text)));
+}
+
 json describe_host(double cgroup_cpus) {
   utsname system{};
   uname(&system);
   const std::size_t cores = available_cpus().size(); // 0: unknown
   return {{"name", text_or_null(system.nodename)},
           {"cpu", text_or_null(cpu_name())},
+          {"isa", rg::simd::isa_names[static_cast<std::size_t>(rg::simd::choose())]},
           {"cores", cores ? json(cores) : json(nullptr)},
           {"memory_bytes", memory_bytes()},
           {"cgroup_cpus", std::isfinite(cgroup_cpus) ? json(cgroup_cpus) : json(nullptr)},

@@ -4,7 +4,7 @@
 
 Arguments: names of sections, such as `runs differences`; none: all of them.
 """
-import os, re, shutil, signal, subprocess, sys, time
+import json, os, re, shutil, signal, subprocess, sys, time
 from pathlib import Path
 
 from support import REGATTA, Cluster, Launch, check, experiment, finish, folder, records, result, wait_until, write
@@ -141,6 +141,23 @@ def differences():
     data()
 
 
+def instruction_sets():
+    """Host n3 pretends to have no more than the baseline."""
+    if json.loads(cluster.on("n0", REGATTA, "doctor", "--json").stdout)["machine"]["isa"] == "baseline":
+        print("  skipped: this CPU has nothing beyond the baseline")
+        return
+    fewer = {"of_rank": {1: {"REGATTA_ISA": "baseline"}}}
+    refused("instruction sets that differ", Launch(cluster, pair, "run", experiment("isa", cluster_workers=2), **fewer),
+            r'train\.isa: expected the same instruction set on all hosts under "auto"; set train\.isa = "baseline", which all '
+            r"hosts have; got\n", r"\[0\] +n0 +n3\n", r"\[0\] +isa +avx\w+ +baseline\n")
+    out = str(folder / "isa")
+    file = experiment("isa", cluster_workers=2, train_isa="baseline")
+    ends_well("train.isa = baseline runs", Launch(cluster, pair, "run", file, "--out", out, **fewer), out)
+    check("the result has the instruction sets of the ranks and of the hosts",
+          [c["isa"] for c in result(out)["results"]] == ["baseline"] and
+          [h["isa"] == "baseline" for h in result(out)["context"]["hosts"]] == [False, True], result(out)["context"])
+
+
 def data():
     """64 images in CIFAR-10's format, each host's own file at one path."""
     make = "head -c $((64 * 3073)) /dev/zero >/dev/shm/train.bin"
@@ -212,7 +229,7 @@ def meeting():
     ends_well("a name that is known later", launch)
 
 
-sections = [runs, placement, interfaces, differences, secrets, meeting]
+sections = [runs, placement, interfaces, differences, instruction_sets, secrets, meeting]
 chosen = sys.argv[1:] or [s.__name__ for s in sections]
 for section in sections:
     if section.__name__ in chosen:

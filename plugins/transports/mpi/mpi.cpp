@@ -158,7 +158,9 @@ MPI_Op operator_of(std::uint32_t reduction, std::uint32_t type) noexcept {
 
 class mpi_transport {
 public:
-  mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {}
+  mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {
+    rg::simd::chosen = rg::simd::choose(); // the launcher's process loaded this plugin before it became a rank
+  }
   ~mpi_transport() {
     // MPI may still write to the memory of pending requests, which must not be freed: end the process instead.
     int ended = 1;
