@@ -90,6 +90,7 @@ json hosts_of(launched_hosts* launcher, plugin_facts_cache& answers, const exper
 }
 
 // Throws failure (usage) if a host of the launcher lacks a plugin or data set of the experiment, or has another plugin.
+// Compares the libraries of the plugins.
 void require_files(launched_hosts& launcher, plugin_facts_cache& answers, const experiment& e) {
   std::set<std::string> plugins, data;
   for (const case_config& c : e.cases) {
@@ -102,7 +103,9 @@ void require_files(launched_hosts& launcher, plugin_facts_cache& answers, const 
   }
   std::vector<std::string> all(plugins.begin(), plugins.end());
   all.insert(all.end(), data.begin(), data.end());
-  launcher.require_files(all, {plugins.begin(), plugins.end()});
+  const std::vector<std::string> read(plugins.begin(), plugins.end());
+  launcher.require_files(all, read);
+  if (launcher.hosts().size() > 1) launcher.compare_libraries(read);
 }
 
 fs::path default_folder(const std::string& name) {

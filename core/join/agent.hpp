@@ -9,6 +9,7 @@
 //   address  resolve "interface" (network/interfaces.hpp); answer: "links", as links_of_interfaces()
 //   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
 //            only those of "read" are read, others have ""
+//   libraries  load the plugins "files" in a child; answer: "libraries", the names of all shared libraries that it has
 //   listen   answer: "ports" on the addresses "addresses", each open until "probed"
 //   probe    connect to "targets", pairs of address and port; answer: "failed", by target: why, "" if it succeeded
 //   leave    the launch is over; no answer

@@ -402,4 +402,13 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
   throw failure(exit_code::usage, wrong);
 }
 
+void launched_hosts::compare_libraries(const std::vector<std::string>& plugins) {
+  std::vector<json> loaded;
+  for (json& answer : ask_all(std::vector<json>(links_.size(), {{"t", "libraries"}, {"files", plugins}})))
+    loaded.push_back(std::move(answer.at("libraries")));
+  for (std::size_t h = 0; h < loaded.size(); ++h) descriptions_[h]["libraries"]["of_plugins"] = loaded[h];
+  if (std::string warning = unequal_libraries(names_of_hosts(), loaded); !warning.empty())
+    warnings_.push_back(std::move(warning));
+}
+
 } // namespace regatta

@@ -54,7 +54,10 @@ public:
   // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null if
   // it is missing.
   std::vector<nlohmann::json> file_sums(const std::vector<std::string>& paths, const std::vector<std::string>& read);
-  // Of the launch, and of require_files() so far.
+  // Adds the shared libraries that these plugins load on each host, as "libraries.of_plugins", to descriptions(), and a
+  // warning if they differ.
+  void compare_libraries(const std::vector<std::string>& plugins);
+  // Of the launch, and of require_files() and compare_libraries() so far.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:

@@ -63,6 +63,16 @@ std::string cpu_name() {
   return name;
 }
 
+// Returns the highest clock rate of the first CPU or, without cpufreq as in virtual machines, the rate that the kernel has
+// measured.
+json clock_hz() {
+  std::istringstream highest(first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")),
+      measured(value_of("/proc/cpuinfo", "cpu MHz"));
+  double khz = 0, mhz = 0;
+  if (highest >> khz) return std::llround(1e3 * khz);
+  return measured >> mhz ? json(std::llround(1e6 * mhz)) : json(nullptr);
+}
+
 json memory_bytes() {
   std::istringstream total(value_of("/proc/meminfo", "MemTotal"));
   std::uint64_t kib = 0;
@@ -130,6 +140,7 @@ json describe_host(double cgroup_cpus) {
   const std::size_t cores = available_cpus().size(); // 0: unknown
   return {{"name", text_or_null(system.nodename)},
           {"cpu", text_or_null(cpu_name())},
+          {"clock_hz", clock_hz()},
           {"isa", rg::simd::isa_names[static_cast<std::size_t>(rg::simd::choose())]},
           {"cores", cores ? json(cores) : json(nullptr)},
           {"memory_bytes", memory_bytes()},

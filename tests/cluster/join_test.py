@@ -138,6 +138,14 @@ def differences():
     refused("regatta comm with a plugin that differs", Launch(cluster, pair, "comm", "--transport", "tcp", "--ranks", "2",
                                                               "--plugin-path", "/dev/shm/plugins"), *table[:2],
             r"/dev/shm/plugins/tcp\.so +[0-9a-f]{64}")
+    cluster.on("n3", "sh", "-c", "mkdir /dev/shm/lib && cd /dev/shm/lib && path=$(ldconfig -p | awk '/libdnnl.so.[0-9]/ "
+               "{print $NF; exit}') && cp $path libdnnl.so.99.9 && ln -s libdnnl.so.99.9 $(basename $path)")
+    out = str(folder / "other-library")
+    ends_well("another version of oneDNN on one host", Launch(cluster, pair, "run", file, "--out", out,
+                                                              of_rank={1: {"LD_LIBRARY_PATH": "/dev/shm/lib"}}), out)
+    warnings = "".join(result(out)["context"]["warnings"])
+    check("another version of oneDNN on one host is a warning", re.search(
+        r"plugins load libdnnl\.so\.[0-9.]+ on n0, and libdnnl\.so\.99\.9 on n3", warnings), warnings)
     data()
 
 

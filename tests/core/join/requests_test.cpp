@@ -3,7 +3,9 @@
 // Requests of the coordinator to a host, and connections between processes of a launch, all on this host.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -40,6 +42,18 @@ TEST_CASE("files: sums of those to read, an empty text for others, null for miss
   CHECK(sums.at(absent).is_null());
   CHECK(sums.at(inside) == "");
   CHECK(host.answer({{"t", "files"}, {"paths", {there}}, {"read", json::array()}}).at("sums").at(there) == "");
+}
+
+TEST_CASE("libraries: those that a plugin loads, without the plugin, and no error for a file that is none") {
+  host_requests host;
+  const auto libraries = [&](const json& files) {
+    return host.answer({{"t", "libraries"}, {"files", files}}).at("libraries").get<std::set<std::string>>();
+  };
+  const auto bare = libraries({"/no/such/plugin.so"});
+  CHECK(bare.count("libc.so.6") == 1);
+  const auto with_shm = libraries({REGATTA_PLUGINS "/shm.so", REGATTA_PLUGINS "/tcp.so"});
+  CHECK(std::ranges::includes(with_shm, bare));
+  CHECK(with_shm.count("tcp.so") == 0);
 }
 
 TEST_CASE("a wrong interface and an unknown request are errors, not exceptions") {
