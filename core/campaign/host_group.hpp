@@ -47,8 +47,12 @@ public:
   // or if a host cannot connect to an address of another one.
   virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
   // Throws failure (usage), which names files and hosts, if a host lacks one of `paths`, or if a file of `read`, a
-  // subset of `paths`, differs from that of the first host. Does not ask again for paths that were found.
+  // subset of `paths`, differs from that of the first host; the latter is only a warning with
+  // --allow-different-binaries. Does not ask again for paths that were found.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
+
+  // Throws failure (usage), which says who has what, if the hosts' instruction sets differ under this value of train.isa.
+  virtual void require_equal_isa(const std::string& choice) const = 0;
 
   std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time
 };

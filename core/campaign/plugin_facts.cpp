@@ -2,6 +2,7 @@
 #include "campaign/plugin_facts.hpp"
 
 #include "base/findings.hpp"
+#include "base/instruction_set.hpp"
 #include "base/json_members.hpp"
 #include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -132,18 +134,25 @@ void plugin_facts_cache::collect(const std::vector<case_config>& cases) {
     keys.push_back(key);
     asked.push_back(&c);
   }
-  if (asked.empty()) return;
   const registry loading = plugins_.loading();
   child_options options;
   options.interrupted = interrupted;
-  auto results = run_all_in_child(
-      asked.size(),
-      [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], hosts, stage); },
-      options);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& failed = results[i].failed;
-    if (failed && failed->code() == exit_code::interrupted) continue; // no facts: a later of() collects them again
-    known_[keys[i]] = failed ? kept{{}, failed} : kept{facts_from_json(results[i].value), {}};
+  // One child for each instruction set: what a plugin loads keeps the first one.
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < asked.size(); ++i) groups[asked[i]->train.isa].push_back(i);
+  for (const auto& [isa, group] : groups) {
+    auto results = run_all_in_child(
+        group.size(),
+        [&, isa = isa, &members = group](std::size_t i, const stage_function& stage) {
+          cap_instruction_set(isa);
+          return ask_plugins(loading, *asked[members[i]], hosts, stage);
+        },
+        options);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto& failed = results[i].failed;
+      if (failed && failed->code() == exit_code::interrupted) continue; // no facts: a later of() collects them again
+      known_[keys[group[i]]] = failed ? kept{{}, failed} : kept{facts_from_json(results[i].value), {}};
+    }
   }
 }
 

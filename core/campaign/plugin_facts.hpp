@@ -52,6 +52,9 @@ public:
   // The hosts of a launcher, which must outlive this object; null: all ranks are on this host. Set it before the facts
   // of a first case are collected.
   host_group* hosts = nullptr;
+  // Returns the addresses of cluster.interface on this host (network/interfaces.hpp), for ranks without a launcher.
+  // Empty: no rank runs on this host, as in a simulation; the key is not looked at.
+  std::function<std::vector<std::string>(const std::string& interface)> addresses;
 
   std::function<bool()> interrupted; // polled while a child runs; true ends the child; empty: never
 

@@ -5,7 +5,6 @@
 #include "base/units.hpp"
 #include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
-#include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/host_link.hpp"
 #include "launch/memory.hpp"
@@ -75,9 +74,10 @@ void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_c
                        c.transport.id, hosts.size()));
 }
 
-std::vector<std::string> interface_addresses(const std::string& names) {
+std::vector<std::string> own_addresses(const plugin_facts_cache& answers, const std::string& interface) {
+  if (!answers.addresses) return {"127.0.0.1"};
   try {
-    return addresses_of_interfaces(names);
+    return answers.addresses(interface);
   } catch (const failure& f) {
     throw failure(f.code(), fmt::format("cluster.interface: {}", f.what()));
   }
@@ -138,17 +138,18 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   if ((plan.flags & RG_PLAN_SERVERS) && !facts.servers)
     refuse(wrong,
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
-  const host_group* const hosts = answers.hosts;
+  host_group* const hosts = answers.hosts;
   placed_layout placed = place_case(answers.plugins(), c, facts.servers, hosts);
   if (!placed.lacking.empty()) throw failure(exit_code::skipped, placed.lacking);
   run.job.layout = std::move(placed.layout);
   std::vector<std::vector<std::string>> addresses; // by host of the launcher, or of this host alone
   wrong.attempt([&] {
     if (hosts)
-      addresses = answers.hosts->addresses(c.cluster.interface);
+      addresses = hosts->addresses(c.cluster.interface);
     else
-      addresses.push_back(interface_addresses(c.cluster.interface));
+      addresses.push_back(own_addresses(answers, c.cluster.interface));
   });
+  if (hosts) wrong.attempt([&] { hosts->require_equal_isa(c.train.isa); });
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
   run.communicates = facts.communicates;
@@ -257,8 +258,9 @@ std::string baseline_key(const case_config& c) {
 std::string kernels_key(const case_config& c, bool row_major) {
   const nlohmann::json j = to_json(c);
   const std::int64_t workers = c.train.scaling == "strong" ? c.cluster.workers : 1;
-  return nlohmann::json{j.at("model"),     c.train.batch,  workers,          c.train.batch_unit, c.train.accumulate,
-                        c.train.precision, c.train.device, c.train.executor, c.cluster.threads,  row_major}
+  return nlohmann::json{j.at("model"),      c.train.batch,     workers,        c.train.batch_unit,
+                        c.train.accumulate, c.train.precision, c.train.device, c.train.executor,
+                        c.cluster.threads,  row_major,         c.train.isa}
       .dump();
 }
 

@@ -16,6 +16,7 @@
 #include "measure/rank_record.hpp"
 #include "measure/statistics.hpp"
 #include "memory/arithmetic.hpp"
+#include "network/interfaces.hpp"
 #include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
 #include "simulate/campaign.hpp"
@@ -334,6 +335,7 @@ int calibrate_verb(const calibrate_options& o) {
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   generate_data(e, [&](const std::string& text) { screen.say(text); });
   plugin_facts_cache answers(plugins);
+  answers.addresses = addresses_of_interfaces;
   const case_config& first = e.cases.front();
   const case_config alone = baseline_of(first);
   if (e.cases.size() > 1)
@@ -345,7 +347,7 @@ int calibrate_verb(const calibrate_options& o) {
   m.date = fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::time(nullptr)));
   m.cores = static_cast<double>(assign_cpus(this_hosts_cpus(), 1, 1, false).available);
   m.model = first.model.id;
-  m.fingerprint = fingerprint(alone, {}, "", "", "").at("model");
+  m.fingerprint = fingerprint(alone, {}, {}).at("model");
 
   const plugin_facts& facts = answers.of(alone);
   const std::vector<simulated_tensor> tensors = tensors_of(plugins, alone);

@@ -21,10 +21,10 @@
 #include "experiment/experiment.hpp"
 #include "join/placement.hpp"
 #include "join/start.hpp"
-#include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
 #include "machine/host.hpp"
+#include "network/interfaces.hpp"
 #include "registry/run_in_child.hpp"
 #include "registry/transport_host.hpp"
 #include "report/context.hpp"
@@ -214,6 +214,7 @@ int comm_verb(const comm_options& o) {
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
     transports.push_back({{id, chosen}, files_of_transport(plugins, {id, chosen})});
+    if (launcher) launcher->require_files(transports.back().second, transports.back().second);
     used.push_back({{"kind", "transport"},
                     {"id", id},
                     {"version", c.plugin_version},
@@ -252,9 +253,9 @@ int comm_verb(const comm_options& o) {
         code = worse_exit_code(code, static_cast<int>(e.code()));
       }
     }
-  json context = make_context(
-      o.command, launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())}), used,
-      warnings);
+  json hosts = launcher ? json(launcher->descriptions()) : json::array({describe_host(cgroup_cpu_limit())});
+  if (!launcher) add_links(hosts[0], o.interface, links_of_interfaces(o.interface));
+  json context = make_context(o.command, std::move(hosts), used, warnings);
   context["machine"] = machine;
   json document = {{"schema", "regatta.comm/1"}, {"context", context}, {"results", results}, {"failures", failures}};
   if (matrix) document["matrix"] = matrices;

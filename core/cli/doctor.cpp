@@ -94,6 +94,7 @@ void print(const ordered_json& d) {
   const ordered_json& m = d["machine"];
   print("machine", {{"name", text_of(m["name"])},
                     {"cpu", text_of(m["cpu"])},
+                    {"instruction set", text_of(m["isa"])},
                     {"cores", text_of(m["cores"])},
                     {"two cores in parallel", independence_of(m["core_independence"])},
                     {"cache line round trip", line_of(m["core_independence"])},

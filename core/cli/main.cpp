@@ -29,6 +29,7 @@
 #include "experiment/schema.hpp"
 #include "join/start.hpp"
 #include "launch/interruption.hpp"
+#include "machine/host.hpp"
 #include "registry/registry.hpp"
 #include "report/context.hpp"
 
@@ -500,6 +501,7 @@ int main(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], "rank") != 0) end_at_interruptions();
   int code = static_cast<int>(exit_code::run);
   try {
+    check_isa_variable();
     code = dispatch(argc, argv);
   } catch (const failure& e) {
     print_error(fmt::format("{}\n", e.what())); // FILE:LINE:COLUMN: must begin the line

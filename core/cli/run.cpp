@@ -24,6 +24,7 @@
 #include "compare/render_comparison.hpp"
 #include "config/toml_document.hpp"
 #include "join/start.hpp"
+#include "network/interfaces.hpp"
 #include "page/page.hpp"
 #include "rank/model.hpp"
 #include "report/context.hpp"
@@ -69,9 +70,18 @@ json this_host(plugin_facts_cache& answers, const experiment& e) {
   return host;
 }
 
-// Returns "hosts" of the context: this machine, or all hosts of a launcher.
-json hosts_of(const launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
+// Returns "hosts" of the context: this machine, or all hosts of a launcher, with "links" of each cluster.interface.
+json hosts_of(launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
   json mine = this_host(answers, e);
+  std::set<std::string> interfaces;
+  for (const case_config& c : e.cases)
+    if (interfaces.insert(c.cluster.interface).second) try {
+        if (launcher)
+          launcher->addresses(c.cluster.interface);
+        else
+          add_links(mine, c.cluster.interface, links_of_interfaces(c.cluster.interface));
+      } catch (const failure&) { // the case itself reports it
+      }
   if (!launcher) return json::array({std::move(mine)});
   json all = launcher->descriptions();
   mine.update(all[0]);
@@ -80,6 +90,7 @@ json hosts_of(const launched_hosts* launcher, plugin_facts_cache& answers, const
 }
 
 // Throws failure (usage) if a host of the launcher lacks a plugin or data set of the experiment, or has another plugin.
+// Compares the libraries of the plugins.
 void require_files(launched_hosts& launcher, plugin_facts_cache& answers, const experiment& e) {
   std::set<std::string> plugins, data;
   for (const case_config& c : e.cases) {
@@ -92,7 +103,9 @@ void require_files(launched_hosts& launcher, plugin_facts_cache& answers, const 
   }
   std::vector<std::string> all(plugins.begin(), plugins.end());
   all.insert(all.end(), data.begin(), data.end());
-  launcher.require_files(all, {plugins.begin(), plugins.end()});
+  const std::vector<std::string> read(plugins.begin(), plugins.end());
+  launcher.require_files(all, read);
+  if (launcher.hosts().size() > 1) launcher.compare_libraries(read);
 }
 
 fs::path default_folder(const std::string& name) {
@@ -155,6 +168,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   const experiment e = chosen.load(o, plugins);
   plugin_facts_cache answers(plugins);
   answers.hosts = launcher.get();
+  answers.addresses = addresses_of_interfaces;
   std::vector<std::string> notices = e.notices;
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
@@ -169,8 +183,8 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
   if (launcher) {
-    warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
     require_files(*launcher, answers, e);
+    warnings.insert(warnings.end(), launcher->warnings().begin(), launcher->warnings().end());
   }
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   plugin_files files(plugins);

@@ -12,6 +12,7 @@
 #include "comm/path_mtu.hpp"
 #include "launch/cgroup.hpp"
 #include "machine/host_speed.hpp"
+#include "network/interfaces.hpp"
 
 namespace regatta::comm {
 namespace {

@@ -5,16 +5,11 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <memory>
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/descriptor.hpp"
@@ -52,28 +47,6 @@ numeric_endpoint endpoint_of(const std::string& address, std::uint16_t port) {
   return e;
 }
 
-// The bytes of an IP address; empty for another kind.
-std::vector<std::uint8_t> bytes_of(const sockaddr* a) {
-  if (!a || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) return {};
-  const bool four = a->sa_family == AF_INET;
-  const void* first = four ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(a)->sin_addr)
-                           : &reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr;
-  std::vector<std::uint8_t> bytes(four ? sizeof(in_addr) : sizeof(in6_addr));
-  std::memcpy(bytes.data(), first, bytes.size());
-  return bytes;
-}
-
-std::string subnet_of(std::vector<std::uint8_t> address, const std::vector<std::uint8_t>& mask) {
-  int bits = 0;
-  for (std::size_t i = 0; i < std::min(address.size(), mask.size()); ++i) {
-    address[i] &= mask[i];
-    bits += __builtin_popcount(mask[i]);
-  }
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(address.size() == sizeof(in_addr) ? AF_INET : AF_INET6, address.data(), text.data(), text.size());
-  return fmt::format("{}/{}", text.data(), bits);
-}
-
 // The payload of a datagram. Other hosts of the same kind of machine read it, so the order of bytes is the machine's.
 struct datagram {
   std::uint64_t token; // of this probe, known to the ranks only
@@ -81,23 +54,6 @@ struct datagram {
 };
 
 } // namespace
-
-address_interface interface_of(const std::string& address) {
-  const numeric_endpoint wanted = endpoint_of(address, 0);
-  ifaddrs* first = nullptr;
-  if (wanted.bytes == 0 || ::getifaddrs(&first) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, ::freeifaddrs);
-  for (const ifaddrs* i = list.get(); i; i = i->ifa_next) {
-    if (bytes_of(i->ifa_addr) != bytes_of(wanted.get()) || bytes_of(i->ifa_addr).empty()) continue;
-    address_interface found{i->ifa_name, subnet_of(bytes_of(i->ifa_addr), bytes_of(i->ifa_netmask))};
-    const unique_fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strncpy(request.ifr_name, i->ifa_name, IFNAMSIZ - 1);
-    if (::ioctl(fd.get(), SIOCGIFMTU, &request) == 0) found.mtu = static_cast<std::uint32_t>(request.ifr_mtu);
-    return found;
-  }
-  return {};
-}
 
 std::vector<arrivals> probe_paths(control_client& control, const std::string& address, std::uint32_t mtu) {
   numeric_endpoint mine = endpoint_of(address, 0);

@@ -9,15 +9,6 @@
 
 namespace regatta::comm {
 
-// The interface of an address of this host. Members are empty or 0 if no interface has the address.
-struct address_interface {
-  std::string name;
-  std::string subnet;    // "10.77.0.0/24"
-  std::uint32_t mtu = 0; // bytes; 0: unknown
-};
-// [any] `address` is numeric.
-address_interface interface_of(const std::string& address);
-
 // UDP datagrams that must not be fragmented, as they arrived from another rank.
 struct arrivals {
   // One of 64 bytes (IPv6: 84), headers included; one that fills the MTU of the sender's interface, up to 65 kB.

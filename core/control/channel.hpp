@@ -50,6 +50,9 @@ public:
   // until then.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
+  // Returns whether the connection was neither closed nor lost while a frame was sent.
+  bool is_open() const noexcept { return socket_.is_open(); }
+
   // Closes the connection at once; receive() then throws. Queued frames are dropped, and their `done` is called later.
   void close();
 

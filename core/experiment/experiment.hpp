@@ -62,6 +62,7 @@ struct train_config {
   std::string device = "cpu";         // cpu | cuda
   std::vector<std::string> executor;  // ids, asked in this order to compile a graph; empty: all for the device
   std::string kernels = "timed";      // timed: autotune | fixed: no choice depends on a timing
+  std::string isa = "auto";           // highest instruction set: auto | a name of rg::simd::isa_names
   bool graphs = true;                 // capture and replay CUDA graphs
   std::string debug = "none";         // none | sync: after every op wait for a GPU, compare its results with the CPU's
 };

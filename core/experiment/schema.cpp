@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiment/schema.hpp"
+#include "base/instruction_set.hpp"
 
 #include <limits>
 #include <type_traits>
@@ -159,6 +160,11 @@ std::vector<schema_key> make_schema() {
       POINT(train.executor, "executors that are asked in this order to compile the model's graph; none: all of the "
                             "device, those of Regatta first"),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
+      POINT(train.isa,
+            "highest instruction set of ranks: auto: all that the CPU has, which must be equal on all hosts; the "
+            "others as in oneDNN, each with those before it; baseline: SSE4.1 in oneDNN, else what the program "
+            "was compiled for")
+          .one_of(isa_choices),
       POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
       POINT(train.debug, "for cuda: sync: wait for the GPU after every op, check its status, and compare its results "
                          "with the CPU's; an "

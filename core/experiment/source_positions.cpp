@@ -36,7 +36,8 @@ const std::string* source_positions::find(const std::string& key) const {
 std::string source_positions::before(const std::string& text) const {
   if (file_.empty()) return text;
   std::vector<std::string> lines = lines_of(text);
-  for (std::string& line : lines) line = before_line(line);
+  for (std::string& line : lines)
+    if (!line.starts_with(' ')) line = before_line(line); // else it belongs to the line before: a table's row
   return join(lines, "\n");
 }
 

@@ -39,7 +39,7 @@ failure coordinator_gone() {
 class agent_run : private host_events {
 public:
   agent_run(const unique_fd& coordinator, const blob& secret, keepers& processes, message begin)
-      : wire_(channel_over(io_, coordinator)),
+      : wire_(channel_over(io_, coordinator)), processes_(processes),
         host_(io_, plan_of(begin, secret, processes), processes, *this,
               [this](asio::awaitable<void> coroutine) { spawn(std::move(coroutine)); }) {
     for (const std::uint32_t rank : begin.header.at("ranks").get<std::vector<std::uint32_t>>()) running_.insert(rank);
@@ -170,7 +170,7 @@ private:
   }
   void finished() override {
     finished_ = true;
-    wire_->send({{"t", "done"}});
+    wire_->send({{"t", "done"}, {"gone", processes_.gone()}});
   }
   void log(std::uint32_t rank, int level, const std::string& text) override {
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
@@ -178,6 +178,7 @@ private:
 
   asio::io_context io_{1};
   std::shared_ptr<channel> wire_;
+  const keepers& processes_;
   local_host host_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
@@ -190,7 +191,7 @@ public:
   explicit agent(agent_setup s) : setup_(std::move(s)) {
     json hello = describe_this_host(setup_.coordinator);
     hello["t"] = "hello";
-    send_frame(setup_.coordinator, hello);
+    tell(hello);
   }
 
   void serve() {
@@ -212,6 +213,14 @@ private:
     }
   }
 
+  void tell(const json& what) {
+    try {
+      send_frame(setup_.coordinator, what);
+    } catch (const failure&) {
+      throw coordinator_gone();
+    }
+  }
+
   // Accepts a launched process of this host, and reports it to the coordinator.
   void admit() {
     pid_t pid = -1;
@@ -222,7 +231,7 @@ private:
     const std::uint32_t slot = hello->at("slot");
     if (processes_.has(slot)) return;
     processes_.add(slot, std::move(socket), pid);
-    send_frame(setup_.coordinator, {{"t", "joined"}, {"slot", slot}, {"pid", pid}});
+    tell({{"t", "joined"}, {"slot", slot}, {"pid", pid}});
   }
 
   // Returns false once the launch is over.
@@ -238,9 +247,9 @@ private:
       } catch (const failure& e) {
         answer["error"] = e.what();
       }
-      send_frame(setup_.coordinator, answer);
+      tell(answer);
     } else {
-      send_frame(setup_.coordinator, requests_.answer(f.header));
+      tell(requests_.answer(f.header));
     }
     return true;
   }

@@ -24,6 +24,7 @@ template <class Coroutine> void run_alone(const unique_fd& socket, Coroutine&& c
   } catch (const boost::system::system_error& e) {
     throw failure(exit_code::run, fmt::format("the connection ended: {}", e.code().message()));
   }
+  if (!wire->is_open()) throw failure(exit_code::run, "the connection ended while a frame was sent");
 }
 
 } // namespace

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,11 +92,13 @@ std::string differences_of_hosts(const std::vector<std::string>& names, const st
 std::vector<std::string> unequal_machines(const std::vector<std::string>& names,
                                           const std::vector<json>& descriptions) {
   std::vector<std::string> warnings;
-  for (const char* property : {"cpu", "cores", "memory_bytes", "cgroup_cpus", "governor", "kernel", "libraries"})
+  for (const char* property :
+       {"cpu", "clock_hz", "cores", "memory_bytes", "cgroup_cpus", "governor", "kernel", "libraries"})
     for (std::size_t i = 1; i < names.size(); ++i) {
       const json first = descriptions[0].value(property, json()), mine = descriptions[i].value(property, json());
-      // Free memory differs by little between equal machines.
-      const bool same = std::string_view(property) == "memory_bytes" && first.is_number() && mine.is_number()
+      // Usable memory and a measured clock differ by little between equal machines.
+      const bool rough = std::string_view(property) == "memory_bytes" || std::string_view(property) == "clock_hz";
+      const bool same = rough && first.is_number() && mine.is_number()
                             ? std::abs(first.get<double>() / mine.get<double>() - 1) < 0.02
                             : first == mine;
       if (same) continue;
@@ -103,6 +107,20 @@ std::vector<std::string> unequal_machines(const std::vector<std::string>& names,
       break;
     }
   return warnings;
+}
+
+std::string unequal_libraries(const std::vector<std::string>& names, const std::vector<json>& libraries) {
+  const auto lacking = [](const json& some, const json& others) {
+    std::vector<std::string> own;
+    std::ranges::set_difference(some.get<std::vector<std::string>>(), others.get<std::vector<std::string>>(),
+                                std::back_inserter(own));
+    return own.empty() ? "nothing more" : fmt::format("{}", fmt::join(own, ", "));
+  };
+  for (std::size_t i = 1; i < names.size(); ++i)
+    if (libraries[i] != libraries[0])
+      return fmt::format("the hosts are not equal machines: plugins load {} on {}, and {} on {}",
+                         lacking(libraries[0], libraries[i]), names[0], lacking(libraries[i], libraries[0]), names[i]);
+  return "";
 }
 
 } // namespace regatta

@@ -20,9 +20,13 @@ nlohmann::json describe_this_host(const unique_fd& coordinator);
 // for each property that differs; empty: all are equal. `names` are the hosts.
 std::string differences_of_hosts(const std::vector<std::string>& names, const std::vector<nlohmann::json>& who);
 
-// Returns a warning for each property of hosts that makes them unequal machines (CPU model, cores, memory by 2 % or
-// more, CPU quota, governor, kernel, libraries), with the values of the first host and of the first one that differs.
+// Returns a warning for each property of hosts that makes them unequal machines (CPU model, clock, cores, memory by 2 %
+// or more, CPU quota, governor, kernel, libraries), with the values of the first host and of the first one that differs.
 std::vector<std::string> unequal_machines(const std::vector<std::string>& names,
                                           const std::vector<nlohmann::json>& descriptions);
+
+// Returns a warning if the hosts' lists of libraries differ, with what the first host and the first other one have for
+// themselves; empty: all are equal. The lists are sorted.
+std::string unequal_libraries(const std::vector<std::string>& names, const std::vector<nlohmann::json>& libraries);
 
 } // namespace regatta

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,6 +105,15 @@ void keepers::add(std::uint32_t slot, unique_fd socket, pid_t pid) {
   member& m = members_[slot];
   m.socket = std::move(socket);
   m.pid = pid;
+}
+
+std::vector<std::uint32_t> keepers::gone() const {
+  std::vector<std::uint32_t> ended;
+  for (const auto& [slot, m] : members_) {
+    pollfd p{m.socket.get(), POLLRDHUP, 0};
+    if (::poll(&p, 1, 0) > 0) ended.push_back(slot);
+  }
+  return ended;
 }
 
 void keepers::join(const std::string& file, const std::string& transport) {

@@ -46,6 +46,8 @@ public:
 
   void add(std::uint32_t slot, unique_fd socket, pid_t pid);
   bool has(std::uint32_t slot) const { return members_.count(slot) != 0; }
+  // Returns which processes have ended, ascending.
+  std::vector<std::uint32_t> gone() const;
 
   // Makes every process join a transport. Waits until all have done so. Throws failure (run) if one cannot.
   void join(const std::string& file, const std::string& transport);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "control/asio.hpp" // before any other of Asio's
 
@@ -14,6 +15,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/instruction_set.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
 #include "control/door.hpp"
@@ -24,6 +26,7 @@
 #include "join/packets.hpp"
 #include "join/placement.hpp"
 #include "join/sockets.hpp"
+#include "network/interfaces.hpp"
 
 namespace regatta {
 namespace {
@@ -34,7 +37,9 @@ using nlohmann::json;
 constexpr auto join_limit = 60s;         // for all processes: a pod's name may be unknown for a while
 constexpr auto notice_pause = 5s;        // between two lines that say who is missing
 constexpr std::size_t most_refused = 16; // addresses that are shown
-constexpr auto answer_limit = 60s;       // for a request, such as to read files
+constexpr const char* same_on_all =
+    "\ninstall the same one on all hosts, or allow the difference with --allow-different-binaries";
+constexpr auto answer_limit = 60s; // for a request, such as to read files
 
 // The agents and processes that join, until all have.
 class gathering {
@@ -195,13 +200,12 @@ private:
 } // namespace
 
 launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different)
-    : launcher_(self.launcher) {
+    : launcher_(self.launcher), allow_different_(allow_different) {
   const blob secret = meeting.secret;
   auto hosts = gathering(meeting, self).wait();
   for (auto& h : hosts) std::ranges::sort(h->slots);
   std::erase_if(hosts, [](const auto& h) { return h->slots.empty(); });
   std::ranges::sort(hosts, {}, [](const auto& h) { return h->slots.front(); });
-  std::vector<std::string> names;
   std::vector<json> who;
   for (auto& h : hosts) {
     agent_link& link = *links_.emplace_back(std::make_unique<agent_link>());
@@ -219,22 +223,21 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     json& description = descriptions_.emplace_back(h->hello.at("description"));
     description["address"] = h->hello.at("address");
     description["name"] = link.name;
-    names.push_back(link.name);
     who.push_back(h->hello.at("who"));
   }
   programs_ = who;
   // The first host's agent may have reached the campaign by the loopback interface; the others used its real address.
   if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
-  if (const std::string table = differences_of_hosts(names, who); !table.empty()) {
+  if (const std::string table = differences_of_hosts(names_of_hosts(), who); !table.empty()) {
     const std::string text = "the hosts run different programs:" + table;
     if (!allow_different) {
       dismiss();
-      throw failure(exit_code::usage, text + "\ninstall the same one on all hosts, or allow the difference with "
-                                             "--allow-different-binaries");
+      throw failure(exit_code::usage, text + same_on_all);
     }
     warnings_.push_back(text);
   }
-  for (std::string& warning : unequal_machines(names, descriptions_)) warnings_.push_back(std::move(warning));
+  for (std::string& warning : unequal_machines(names_of_hosts(), descriptions_))
+    warnings_.push_back(std::move(warning));
 }
 
 launched_hosts::~launched_hosts() {
@@ -248,6 +251,12 @@ void launched_hosts::dismiss() noexcept {
     } catch (const failure&) { // it is gone already
     }
   }
+}
+
+std::vector<std::string> launched_hosts::names_of_hosts() const {
+  std::vector<std::string> names;
+  for (const auto& link : links_) names.push_back(link->name);
+  return names;
 }
 
 placed_layout launched_hosts::place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const {
@@ -303,15 +312,15 @@ void launched_hosts::join(const std::string& file, const std::string& transport)
 
 const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std::string& interface) {
   if (const auto known = addresses_.find(interface); known != addresses_.end()) return known->second;
-  std::vector<std::vector<std::string>> all;
-  if (interface == "auto") {
-    for (const json& d : descriptions_) all.push_back({d.at("address")});
-  } else {
-    const json request{{"t", "address"}, {"interface", interface}};
-    for (const json& answer : ask_all(std::vector<json>(links_.size(), request)))
-      all.push_back(answer.at("addresses").get<std::vector<std::string>>());
-  }
+  std::vector<json> requests;
+  for (const json& d : descriptions_)
+    requests.push_back({{"t", "address"}, {"interface", interface == "auto" ? d.at("address") : json(interface)}});
+  const std::vector<json> answers = ask_all(requests);
+  std::vector<std::vector<std::string>> all(answers.size());
+  for (std::size_t h = 0; h < answers.size(); ++h)
+    for (const json& link : answers[h].at("links")) all[h].push_back(link.at("address"));
   if (links_.size() > 1) check_reachability(all);
+  for (std::size_t h = 0; h < answers.size(); ++h) add_links(descriptions_[h], interface, answers[h].at("links"));
   return addresses_[interface] = all;
 }
 
@@ -347,6 +356,19 @@ void launched_hosts::check_reachability(const std::vector<std::vector<std::strin
                       wrong);
 }
 
+void launched_hosts::require_equal_isa(const std::string& choice) const {
+  std::vector<json> isas;
+  for (const json& d : descriptions_) isas.push_back({{"isa", capped(d.at("isa"), choice)}});
+  const std::string table = differences_of_hosts(names_of_hosts(), isas);
+  if (table.empty()) return;
+  std::string common = isas.front().at("isa");
+  for (const json& has : isas) common = capped(common, has.at("isa"));
+  throw failure(exit_code::usage,
+                fmt::format("train.isa: expected the same instruction set on all hosts under \"{}\"; set train.isa = "
+                            "\"{}\", which all hosts have; got{}",
+                            choice, common, table));
+}
+
 std::vector<json> launched_hosts::file_sums(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& read) {
   std::vector<json> sums;
@@ -361,22 +383,32 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
     if (checked_.insert(path).second) unknown.push_back(path);
   if (unknown.empty()) return;
   const auto sums = file_sums(unknown, read);
-  std::string missing, different;
-  for (const std::string& path : unknown) {
-    const json& first = sums.front().at(path);
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const json& mine = sums[i].at(path);
-      if (mine.is_null())
-        missing += fmt::format("\n  {} is missing on host {}", path, links_[i]->name);
-      else if (!first.is_null() && mine != first)
-        different +=
-            fmt::format("\n  {} differs between hosts {} and {}: SHA-256 {:.12} and {:.12}", path, links_.front()->name,
-                        links_[i]->name, first.get<std::string>(), mine.get<std::string>());
-    }
+  std::string missing;
+  for (const std::string& path : unknown)
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      if (sums[i].at(path).is_null()) missing += fmt::format("\n  {} is missing on host {}", path, links_[i]->name);
+  std::string wrong;
+  if (!missing.empty()) {
+    wrong = "the same files must lie at the same paths on all hosts:" + missing;
+  } else if (const std::string table = differences_of_hosts(names_of_hosts(), sums); !table.empty()) {
+    wrong = "the hosts have different plugins, by SHA-256:" + table;
+    if (allow_different_)
+      warnings_.push_back(std::exchange(wrong, ""));
+    else
+      wrong += same_on_all;
   }
-  if (missing.empty() && different.empty()) return;
+  if (wrong.empty()) return;
   for (const std::string& path : unknown) checked_.erase(path);
-  throw failure(exit_code::usage, "the same files must lie at the same paths on all hosts:" + missing + different);
+  throw failure(exit_code::usage, wrong);
+}
+
+void launched_hosts::compare_libraries(const std::vector<std::string>& plugins) {
+  std::vector<json> loaded;
+  for (json& answer : ask_all(std::vector<json>(links_.size(), {{"t", "libraries"}, {"files", plugins}})))
+    loaded.push_back(std::move(answer.at("libraries")));
+  for (std::size_t h = 0; h < loaded.size(); ++h) descriptions_[h]["libraries"]["of_plugins"] = loaded[h];
+  if (std::string warning = unequal_libraries(names_of_hosts(), loaded); !warning.empty())
+    warnings_.push_back(std::move(warning));
 }
 
 } // namespace regatta

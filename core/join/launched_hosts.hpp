@@ -43,17 +43,21 @@ public:
   placed_layout place(const cluster_layout& layout, const cluster_config& c, bool own_processes) const override;
   void join(const std::string& file, const std::string& transport) override;
   const std::vector<std::vector<std::string>>& addresses(const std::string& interface) override;
+  void require_equal_isa(const std::string& choice) const override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
 
-  // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, and "address": by which other
-  // hosts reach it.
+  // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, "address": by which other hosts
+  // reach it, and "links" (network/interfaces.hpp) of the interfaces that addresses() was asked for.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
   // The programs of hosts(): name and value of each property that should be equal on all (join/identity.hpp).
   const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }
   // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null
   // if it is missing. Throws failure (run) if a host is gone or does not answer within 60 s.
   std::vector<nlohmann::json> file_sums(const std::vector<std::string>& paths, const std::vector<std::string>& read);
-  // Returns warnings about hosts that are unequal machines, or run different programs.
+  // Adds the shared libraries that these plugins load on each host, as "libraries.of_plugins", to descriptions(), and a
+  // warning if they differ.
+  void compare_libraries(const std::vector<std::string>& plugins);
+  // Of the launch, and of require_files() and compare_libraries() so far.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
 private:
@@ -62,9 +66,11 @@ private:
   // Sends a request to each host and returns their answers. Throws failure with the host's name: usage for an "error",
   // run if a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
+  std::vector<std::string> names_of_hosts() const;
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 
   std::string launcher_;
+  bool allow_different_;
   std::vector<std::unique_ptr<agent_link>> links_;
   std::vector<host_link*> hosts_; // links_
   std::vector<nlohmann::json> descriptions_, programs_;

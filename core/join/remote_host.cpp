@@ -186,6 +186,9 @@ bool remote_host::handle(message&& f) {
   }
   if (type == "done") {
     ranks_ended_ = true;
+    if (const std::vector<std::uint32_t> gone = f.header.at("gone"); !gone.empty())
+      link_.lost = fmt::format("its launched {} {} ended", gone.size() == 1 ? "process" : "processes",
+                               ranges_of(gone) + (gone.size() == 1 ? " has" : " have"));
     ended_at_ = clock::now();
     compare_clocks();
     return true;

@@ -7,17 +7,20 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include "base/failure.hpp"
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 #include "registry/inspect.hpp"
+#include "registry/run_in_child.hpp"
 
 namespace regatta {
 namespace {
@@ -65,6 +68,26 @@ json sums_of(const json& paths, const json& read) {
   return sums;
 }
 
+// Returns the names of the shared libraries that a process with these plugins has, sorted: as files, whose names have the
+// version, without the plugins. A plugin that cannot be loaded is left out.
+json libraries_of(const std::vector<std::string>& plugins) {
+  return run_in_child([&](const stage_function& stage) -> json {
+    for (const std::string& plugin : plugins) {
+      stage(plugin, "was being loaded");
+      (void)::dlopen(plugin.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    }
+    std::set<std::string> names;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      const auto path = line.find('/');
+      if (path == std::string::npos || line.find(".so", path) == std::string::npos) continue;
+      if (std::ranges::find(plugins, line.substr(path)) == plugins.end())
+        names.insert(fs::path(line.substr(path)).filename());
+    }
+    return names;
+  });
+}
+
 // Begins to connect; returns -1 if that fails at once, with the reason in errno.
 unique_fd begin_to_connect(const socket_address& a) {
   unique_fd fd(::socket(a.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -105,8 +128,9 @@ json probe(const json& targets) {
 json host_requests::answer(const json& request) {
   const std::string type = request.at("t");
   try {
-    if (type == "address") return {{"t", "done"}, {"addresses", addresses_of_interfaces(request.at("interface"))}};
+    if (type == "address") return {{"t", "done"}, {"links", links_of_interfaces(request.at("interface"))}};
     if (type == "files") return {{"t", "done"}, {"sums", sums_of(request.at("paths"), request.at("read"))}};
+    if (type == "libraries") return {{"t", "done"}, {"libraries", libraries_of(request.at("files"))}};
     if (type == "probe") return {{"t", "done"}, {"failed", probe(request.at("targets"))}};
     if (type == "listen") {
       open_.clear();

@@ -33,9 +33,9 @@
 #include "join/secret.hpp"
 #include "join/sockets.hpp"
 #include "join/variables.hpp"
-#include "launch/address.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
+#include "network/interfaces.hpp"
 
 namespace regatta {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,9 +14,12 @@
 #include <sys/utsname.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <regatta/simd.hpp>
 
 #include "base/cpu_mask.hpp"
+#include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -57,6 +61,16 @@ std::string cpu_name() {
   if (has.count("amx_tile")) extensions.push_back("AMX");
   if (!extensions.empty()) name += " (" + join(extensions) + ")";
   return name;
+}
+
+// Returns the highest clock rate of the first CPU or, without cpufreq as in virtual machines, the rate that the kernel has
+// measured.
+json clock_hz() {
+  std::istringstream highest(first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")),
+      measured(value_of("/proc/cpuinfo", "cpu MHz"));
+  double khz = 0, mhz = 0;
+  if (highest >> khz) return std::llround(1e3 * khz);
+  return measured >> mhz ? json(std::llround(1e6 * mhz)) : json(nullptr);
 }
 
 json memory_bytes() {
@@ -109,12 +123,25 @@ std::string compiler() {
 
 } // namespace
 
+void check_isa_variable() {
+  using rg::simd::isa_names;
+  const char* const text = std::getenv("REGATTA_ISA");
+  if (text && std::ranges::find(isa_names, text) == isa_names.end())
+    throw failure(
+        exit_code::usage,
+        fmt::format("REGATTA_ISA in the environment: expected {}, got \"{}\"; unset it to use all that the CPU "
+                    "has",
+                    fmt::join(isa_names, ", "), one_line(text)));
+}
+
 json describe_host(double cgroup_cpus) {
   utsname system{};
   uname(&system);
   const std::size_t cores = available_cpus().size(); // 0: unknown
   return {{"name", text_or_null(system.nodename)},
           {"cpu", text_or_null(cpu_name())},
+          {"clock_hz", clock_hz()},
+          {"isa", rg::simd::isa_names[static_cast<std::size_t>(rg::simd::choose())]},
           {"cores", cores ? json(cores) : json(nullptr)},
           {"memory_bytes", memory_bytes()},
           {"cgroup_cpus", std::isfinite(cgroup_cpus) ? json(cgroup_cpus) : json(nullptr)},

@@ -26,15 +26,19 @@ template <class Work> double best_rate(int times, double amount, const Work& wor
   return best;
 }
 
-} // namespace
-
-RG_SIMD float multiply_add(std::size_t rounds, float a, float b) {
+float multiply_add_loop(std::size_t rounds, float a, float b) {
   std::array<float, 256> x{}; // enough independent chains to hide the latency of every unit
   for (std::size_t r = 0; r < rounds; ++r)
     for (float& v : x) v = v * a + b;
   float sum = 0;
   for (const float v : x) sum += v;
   return sum;
+}
+
+} // namespace
+
+float multiply_add(std::size_t rounds, float a, float b) {
+  return rg::simd::widest<multiply_add_loop>(rounds, a, b);
 }
 
 double measure_flops() {

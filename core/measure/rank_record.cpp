@@ -146,6 +146,7 @@ void each_member(R& r, Visit&& visit) {
   visit("weights_hash", r.weights_hash);
   visit("layout", r.layout);
   visit("kernels", r.kernels);
+  visit("isa", r.isa);
   visit("metric", r.metric);
   visit("metric_value", r.metric_value);
   visit("metric_curve", r.metric_curve);

@@ -120,6 +120,7 @@ struct rank_record {
   std::string weights_hash;                                   // hex, of the final weights; empty: not hashed
   std::string layout;                                         // of the weights in memory, as the model names it
   std::string kernels;                                        // one line "name: kernel" each
+  std::string isa;                                            // instruction set of this process, as train.isa names it
   std::string metric;                                         // its name; empty: none
   std::optional<double> metric_value;                         // of the last evaluation; std::nullopt: none
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then

@@ -16,7 +16,7 @@ namespace {
 // Enough partial sums to keep every instruction set busy. The order of addition is part of the result.
 constexpr std::size_t lanes = 32;
 
-RG_SIMD void add_squares(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {
+void squares_loop(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {
   double sum[lanes] = {};
   std::uint32_t count[lanes] = {};
   for (std::size_t b = 0; b < blocks; ++b, x += lanes) {
@@ -34,37 +34,61 @@ RG_SIMD void add_squares(const float* x, std::size_t blocks, double* sums, std::
   }
 }
 
-} // namespace
-
 // None of these pointers is `restrict`, because y may be x.
-RG_SIMD void fill(std::span<float> y, float a) noexcept {
+void fill_loop(std::span<float> y, float a) noexcept {
   for (float& v : y) v = a;
 }
 
-RG_SIMD void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
+void axpy_loop(std::span<float> y, float a, std::span<const float> x) noexcept {
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
 }
 
-RG_SIMD void add(std::span<float> y, std::span<const float> x) noexcept {
+void add_loop(std::span<float> y, std::span<const float> x) noexcept {
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
 }
 
-RG_SIMD void scale(std::span<float> y, float a) noexcept {
+void scale_loop(std::span<float> y, float a) noexcept {
   for (float& v : y) v *= a;
 }
 
-RG_SIMD void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
+void accumulate_loop(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
   for (std::size_t i = 0; i < u.size(); ++i) {
     u[i] = a * u[i] + g[i];
     v[i] += u[i];
   }
 }
 
-RG_SIMD void gemm(const rg_gemm& what, const void* a, const void* b, float* c) noexcept {
+void gemm_loop(const rg_gemm& what, const void* a, const void* b, float* c) noexcept {
   if (what.a_type == RG_BF16)
     rg::gemm(what, static_cast<const rg::bf16*>(a), static_cast<const rg::bf16*>(b), c);
   else
     rg::gemm(what, static_cast<const float*>(a), static_cast<const float*>(b), c);
+}
+
+} // namespace
+
+void fill(std::span<float> y, float a) noexcept {
+  rg::simd::widest<fill_loop>(y, a);
+}
+
+void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
+  rg::simd::widest<axpy_loop>(y, a, x);
+}
+
+void add(std::span<float> y, std::span<const float> x) noexcept {
+  rg::simd::widest<add_loop>(y, x);
+}
+
+void scale(std::span<float> y, float a) noexcept {
+  rg::simd::widest<scale_loop>(y, a);
+}
+
+void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
+  rg::simd::widest<accumulate_loop>(u, a, g, v);
+}
+
+void gemm(const rg_gemm& what, const void* a, const void* b, float* c) noexcept {
+  rg::simd::widest<gemm_loop>(what, a, b, c);
 }
 
 norm sum_of_squares(std::span<const float> x) noexcept {
@@ -76,11 +100,11 @@ norm sum_of_squares(std::span<const float> x) noexcept {
     double sums[lanes] = {};
     std::uint32_t bad[lanes] = {};
     const std::size_t blocks = part.size() / lanes;
-    add_squares(part.data(), blocks, sums, bad);
+    rg::simd::widest<squares_loop>(part.data(), blocks, sums, bad);
     if (const std::size_t rest = part.size() - blocks * lanes) {
       float last[lanes] = {};
       std::memcpy(last, part.data() + blocks * lanes, rest * sizeof(float));
-      add_squares(last, 1, sums, bad);
+      rg::simd::widest<squares_loop>(last, 1, sums, bad);
     }
     for (std::size_t j = 0; j < lanes; ++j) {
       total.sum_of_squares += sums[j];

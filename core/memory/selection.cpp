@@ -20,8 +20,8 @@ inline std::uint32_t magnitude(float x) noexcept {
 // Writes the indices of the elements with a magnitude of at least `least`, up to `capacity` of them. Returns their
 // number, or more than `capacity` as soon as that is certain. Most blocks have no such element and cost one vectorised
 // pass.
-RG_SIMD std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* indices,
-                            std::size_t capacity) noexcept {
+std::size_t collect_loop(const float* x, std::size_t n, std::uint32_t least, std::int32_t* indices,
+                         std::size_t capacity) noexcept {
   constexpr std::size_t block = 64;
   std::size_t found = 0;
   for (std::size_t first = 0; first < n; first += block) {
@@ -96,7 +96,7 @@ void top_k(std::span<const float> x, std::span<std::int32_t> indices, std::span<
   memory.indices.resize(capacity);
   std::span<std::int32_t> candidates(memory.indices);
   const std::uint32_t least = guess(x, k, memory.magnitudes);
-  const std::size_t found = collect(x.data(), x.size(), least, candidates.data(), capacity);
+  const std::size_t found = rg::simd::widest<collect_loop>(x.data(), x.size(), least, candidates.data(), capacity);
   std::uint32_t threshold = 0;
   if (found >= k && found <= capacity) {
     candidates = candidates.first(found);
@@ -131,7 +131,8 @@ void top_k(std::span<const float> x, std::span<std::int32_t> indices, std::span<
 
 std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> indices,
                                  std::span<float> values) {
-  const std::size_t found = collect(x.data(), x.size(), magnitude(threshold) + 1, indices.data(), indices.size());
+  const std::size_t found =
+      rg::simd::widest<collect_loop>(x.data(), x.size(), magnitude(threshold) + 1, indices.data(), indices.size());
   if (found > indices.size()) return std::nullopt;
   for (std::size_t i = 0; i < found; ++i) values[i] = x[static_cast<std::size_t>(indices[i])];
   return found;

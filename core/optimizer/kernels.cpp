@@ -63,15 +63,23 @@ OPTIMIZER_LOOP void by_rule(const coefficients& c, float* w, const float* g, flo
   }
 }
 
-} // namespace
-
-RG_SIMD void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+void update_loop(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
   by_rule(c, w, g, c.a, c.b, n);
 }
 
-RG_SIMD void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n,
-                         std::size_t count) noexcept {
+void update_rows_loop(const coefficients& c, float* const* rows, const float* g, std::size_t n,
+                      std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) by_rule(c, rows[i], g + i * n, rows[i] + n, rows[i] + 2 * n, n);
+}
+
+} // namespace
+
+void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+  rg::simd::widest<update_loop>(c, w, g, n);
+}
+
+void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n, std::size_t count) noexcept {
+  rg::simd::widest<update_rows_loop>(c, rows, g, n, count);
 }
 
 } // namespace regatta::optimizer_kernels

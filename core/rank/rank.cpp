@@ -3,6 +3,7 @@
 
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
+#include "base/instruction_set.hpp"
 #include "rank/server.hpp"
 #include "rank/session.hpp"
 #include "rank/worker.hpp"
@@ -53,6 +54,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   gethostname(host, sizeof host - 1);
   record.host = host;
   record.numa_node = numa_node_of(available_cpus());
+  record.isa = instruction_set();
   if (worker) record.role = fmt::format("worker {}", s.cluster.worker);
   if (s.cluster.server >= 0) record.role += fmt::format("{}server {}", worker ? " + " : "", s.cluster.server);
   if (worker) record.weights_hash = hash_of_weights(s.strategy());
@@ -98,6 +100,7 @@ int run_rank(control_client& control, std::uint32_t rank) {
   std::unique_ptr<session> open;
   const int code = report_to_coordinator(control, [&] {
     rank_job job = job_from_json(control.job());
+    cap_instruction_set(job.config.train.isa); // before any plugin is loaded
     if (job.tune) return tune(control, job);
     nlohmann::json result = train(control, std::move(job), rank, open);
     control.on_death({}); // both callbacks refer to the session

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "measure/statistics.hpp"
 #include "results/efficiency.hpp"
@@ -291,12 +292,13 @@ json case_entry(const case_config& config, const case_facts& facts, const std::s
   entry["status"] = status;
   if (!error.empty()) entry["error"] = error;
   if (repeats.empty()) {
-    entry["fingerprint"] = fingerprint(config, facts, "", "", "");
+    entry["fingerprint"] = fingerprint(config, facts, {});
     entry["warnings"] = facts.warnings;
     return entry;
   }
   const run_figures& first = repeats.front().run;
-  entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout, algorithms_of(first.strategy));
+  entry["fingerprint"] = fingerprint(config, facts, first);
+  entry["isa"] = text_or_null(first.isa);
   add_measured(entry, config, facts, repeats);
   add_efficiency(entry, config, repeats);
   if (!facts.simulated.empty()) remove_unknown(entry);

@@ -32,11 +32,10 @@ std::optional<std::string> build_warning();
 //   data        hash of the samples of a step: source, content, order, seed; and of the size of a worker's batch, for
 //               models that normalise over it
 //   layout_id   hash of `layout`, that of the weights in memory (null if empty)
-//   algorithms  `algorithms`, which the strategy ran (null if empty)
+//   isa         instruction set of the ranks        algorithms  algorithms_of() the strategy (null if empty)
 //   simulated   facts.simulated (null if empty: the case was measured)
-// `kernels` and `layout` are those of run_figures, `algorithms` of algorithms_of(); before a run they are empty.
-nlohmann::json fingerprint(const case_config& config, const case_facts& facts, const std::string& kernels,
-                           const std::string& layout, const std::string& algorithms);
+// `kernels`, `layout`, `isa` and strategy are those of `run`, whose figures are empty before a run (null).
+nlohmann::json fingerprint(const case_config& config, const case_facts& facts, const run_figures& run);
 
 // [any] Returns the names of the algorithms that the strategy ran, with commas between: those of its counted values
 // "algorithm_NAME". Empty if there are none.

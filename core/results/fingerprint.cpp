@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "results/case_entry.hpp"
 
@@ -94,18 +95,19 @@ std::string algorithms_of(const strategy_records& strategy) {
   return all;
 }
 
-json fingerprint(const case_config& c, const case_facts& facts, const std::string& kernels, const std::string& layout,
-                 const std::string& algorithms) {
+json fingerprint(const case_config& c, const case_facts& facts, const run_figures& run) {
+  const std::string algorithms = algorithms_of(run.strategy);
   return {{"model", hash_of({{"plugin", c.model.id}, {"parameters", c.model.parameters}})},
           {"optimizer", hash_of(optimizer_of(c.optimizer))},
           {"synchrony", synchrony_of(c, facts)},
           {"precision", c.train.precision},
-          {"executor", facts.model.executor.empty() ? json(nullptr) : json(facts.model.executor)},
+          {"executor", text_or_null(facts.model.executor)},
           {"data", hash_of(data_of(c, facts))},
-          {"kernels", hash_of_text(kernels)},
-          {"layout_id", hash_of_text(layout)},
-          {"algorithms", algorithms.empty() ? json(nullptr) : json(algorithms)},
-          {"simulated", facts.simulated.empty() ? json(nullptr) : json(facts.simulated)}};
+          {"kernels", hash_of_text(run.kernels)},
+          {"layout_id", hash_of_text(run.layout)},
+          {"isa", text_or_null(run.isa)},
+          {"algorithms", text_or_null(algorithms)},
+          {"simulated", text_or_null(facts.simulated)}};
 }
 
 } // namespace regatta

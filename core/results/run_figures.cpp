@@ -295,6 +295,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   const rank_record& first = *workers.front();
   f.kernels = first.kernels;
   f.layout = first.layout;
+  f.isa = first.isa;
   f.weights_hash = first.weights_hash;
   f.must_agree = first.agrees;
   f.counts_tokens = first.counts_tokens;
@@ -305,6 +306,11 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   records_view by_rank;
   for (const rank_record& r : records) by_rank.push_back(&r);
   std::ranges::sort(by_rank, {}, &rank_record::rank);
+  // A launcher can give REGATTA_ISA to some processes of a host, which its agent does not see.
+  const auto other = std::ranges::find_if(by_rank, [&](const rank_record* r) { return r->isa != first.isa; });
+  if (other != by_rank.end())
+    f.warnings.push_back(fmt::format("ranks use different instruction sets: {} in worker 0, and {} in rank {}",
+                                     first.isa, (*other)->isa, (*other)->rank));
   for (const rank_record* r : by_rank) {
     f.places.push_back({r->host, r->numa_node});
     f.transport_counters.push_back(r->transport_counters);

@@ -133,6 +133,7 @@ struct run_figures {
   std::uint64_t skipped_records = 0; // of the dataset, by all workers
   std::string kernels;               // of worker 0: one line "name: kernel" each
   std::string layout;                // of worker 0's weights in memory, as its model names it
+  std::string isa;                   // instruction set of worker 0's process; empty: simulated
   // The largest of all ranks (std::nullopt: unknown): the share of the host's CPU time that the hypervisor gave to
   // others, and the share of the region in which the thread that holds the strategy was ready to run but had no CPU.
   std::optional<double> steal, run_queue;

@@ -132,9 +132,13 @@ def agent():
 
 def keeper():
     """A launched process that is not the first on its host, where it would take the agent with it."""
-    of_process("keeper", lambda l: next(l.pid(p) for p in (4, 5) if not l.forks(p)),
-               r"rank [45] \(worker [45], host n2, pid [0-9]+\): "
-               r"(ended with the launcher's process|killed by SIGKILL)")
+    launch = of_process("keeper", lambda l: next(l.pid(p) for p in (4, 5) if not l.forks(p)),
+                        r"rank [45] \(worker [45], host n2, pid [0-9]+\): "
+                        r"(ended with the launcher's process|killed by SIGKILL)",
+                        **{"sweep_measure.steps": [5, 10000000, 6, 7]})
+    check("keeper: the process is named", launch.says(r"host n2 \(its launched process [45] has ended\) is lost"),
+          launch.text())
+    refuses_the_rest("keeper", launch, "n2")
     launch = of_process("first-keeper", lambda l: next(l.pid(p) for p in (4, 5) if l.forks(p)),
                         r"host n2 \(ranks 4, 5\): its connection ended", **{"sweep_measure.steps": [5, 10000000, 6, 7]})
     refuses_the_rest("first-keeper", launch, "n2")

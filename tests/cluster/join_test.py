@@ -4,7 +4,7 @@
 
 Arguments: names of sections, such as `runs differences`; none: all of them.
 """
-import os, shutil, signal, subprocess, sys, time
+import json, os, re, shutil, signal, subprocess, sys, time
 from pathlib import Path
 
 from support import REGATTA, Cluster, Launch, check, experiment, finish, folder, records, result, wait_until, write
@@ -77,10 +77,19 @@ def placement():
 
 
 def interfaces():
-    for interface in ("eth1", "10.78.0.0/16", "eth0,eth1"):
+    expected = {"eth1": [("eth1", "10.78.0.{}")], "10.78.0.0/16": [("eth1", "10.78.0.{}")],
+                "eth0,eth1": [("eth0", "10.77.0.{}"), ("eth1", "10.78.0.{}")], "auto": [("eth0", "10.77.0.{}")]}
+    for interface, rails in expected.items():
+        out = str(folder / interface.replace("/", "_"))
         file = experiment("interface", cluster_workers=2, cluster_interface=interface)
-        ends_well(f"cluster.interface = {interface}",
-                  Launch(cluster, pair, "run", file, "--out", str(folder / interface.replace("/", "_"))))
+        ends_well(f"cluster.interface = {interface}", Launch(cluster, pair, "run", file, "--out", out), out)
+        links = [[(li["key"], li["name"], li["address"], li["mtu"], li["bits_per_second"]) for li in host["links"]]
+                 for host in result(out)["context"]["hosts"]]
+        speed = {(h, name): int(said) * 10**6 if (said := cluster.on(h, "cat", f"/sys/class/net/{name}/speed").stdout)
+                 and int(said) > 0 else None for h in pair for name in ("eth0", "eth1")}
+        check(f"cluster.interface = {interface}: the result has the links of each host",
+              links == [[(interface, name, address.format(number), 1500, speed[host, name])
+                         for name, address in rails] for host, number in zip(pair, (1, 4))], links)
     file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
     cluster.tool("link", "n3.1", "down")
     refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
@@ -114,9 +123,47 @@ def differences():
     refused("a plugin that is missing on one host", Launch(cluster, pair, *with_plugin),
             r"/dev/shm/plugins/allreduce.so is missing on host n3")
     cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
-    refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin),
-            r"/dev/shm/plugins/allreduce.so differs between hosts n0 and n3: SHA-256 [0-9a-f]{12} and [0-9a-f]{12}")
+    table = (r"the hosts have different plugins, by SHA-256:", r"  +n0 +n3\n",
+             r"/dev/shm/plugins/allreduce\.so +[0-9a-f]{64} +[0-9a-f]{64}\n")
+    refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin), *table,
+            r"or allow the difference with --allow-different-binaries")
+    out = str(folder / "other-plugin")
+    ends_well("--allow-different-binaries runs it with another plugin",
+              Launch(cluster, pair, *with_plugin, "--out", out, "--allow-different-binaries"), out)
+    warnings = "".join(result(out)["context"]["warnings"])
+    check("--allow-different-binaries: the result names plugin and hosts", all(re.search(p, warnings) for p in table),
+          warnings)
+    cluster.on("n0", "cp", f"{plugins}/tcp.so", "/dev/shm/plugins/")
+    cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/tcp.so . && printf x >>tcp.so")
+    refused("regatta comm with a plugin that differs", Launch(cluster, pair, "comm", "--transport", "tcp", "--ranks", "2",
+                                                              "--plugin-path", "/dev/shm/plugins"), *table[:2],
+            r"/dev/shm/plugins/tcp\.so +[0-9a-f]{64}")
+    cluster.on("n3", "sh", "-c", "mkdir /dev/shm/lib && cd /dev/shm/lib && path=$(ldconfig -p | awk '/libdnnl.so.[0-9]/ "
+               "{print $NF; exit}') && cp $path libdnnl.so.99.9 && ln -s libdnnl.so.99.9 $(basename $path)")
+    out = str(folder / "other-library")
+    ends_well("another version of oneDNN on one host", Launch(cluster, pair, "run", file, "--out", out,
+                                                              of_rank={1: {"LD_LIBRARY_PATH": "/dev/shm/lib"}}), out)
+    warnings = "".join(result(out)["context"]["warnings"])
+    check("another version of oneDNN on one host is a warning", re.search(
+        r"plugins load libdnnl\.so\.[0-9.]+ on n0, and libdnnl\.so\.99\.9 on n3", warnings), warnings)
     data()
+
+
+def instruction_sets():
+    """Host n3 pretends to have no more than the baseline."""
+    if json.loads(cluster.on("n0", REGATTA, "doctor", "--json").stdout)["machine"]["isa"] == "baseline":
+        print("  skipped: this CPU has nothing beyond the baseline")
+        return
+    fewer = {"of_rank": {1: {"REGATTA_ISA": "baseline"}}}
+    refused("instruction sets that differ", Launch(cluster, pair, "run", experiment("isa", cluster_workers=2), **fewer),
+            r'train\.isa: expected the same instruction set on all hosts under "auto"; set train\.isa = "baseline", which all '
+            r"hosts have; got\n", r"\[0\] +n0 +n3\n", r"\[0\] +isa +avx\w+ +baseline\n")
+    out = str(folder / "isa")
+    file = experiment("isa", cluster_workers=2, train_isa="baseline")
+    ends_well("train.isa = baseline runs", Launch(cluster, pair, "run", file, "--out", out, **fewer), out)
+    check("the result has the instruction sets of the ranks and of the hosts",
+          [c["isa"] for c in result(out)["results"]] == ["baseline"] and
+          [h["isa"] == "baseline" for h in result(out)["context"]["hosts"]] == [False, True], result(out)["context"])
 
 
 def data():
@@ -190,7 +237,7 @@ def meeting():
     ends_well("a name that is known later", launch)
 
 
-sections = [runs, placement, interfaces, differences, secrets, meeting]
+sections = [runs, placement, interfaces, differences, instruction_sets, secrets, meeting]
 chosen = sys.argv[1:] or [s.__name__ for s in sections]
 for section in sections:
     if section.__name__ in chosen:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executor for CPUs. It runs oneDNN's kernels, and its own where oneDNN has no fast one.
+#include "runtime/instruction_set.hpp"
 #include "runtime/model.hpp"
 
 #include <regatta/executor.hpp>
@@ -13,6 +14,7 @@ struct executor {
 
   static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
+    onednn::obey_cap();
     return std::make_unique<model>(host, graph, setup);
   }
 };

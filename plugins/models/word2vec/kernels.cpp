@@ -120,10 +120,8 @@ inline void prefetch_pair(const windows& w, const pairs& p, std::size_t i) noexc
   }
 }
 
-} // namespace
-
-RG_SIMD void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
-                  std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept {
+void draw_loop(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
+               std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept {
   std::uint64_t at = first_sample * negatives;
   for (const std::uint32_t context : contexts) {
     *targets++ = context;
@@ -134,11 +132,11 @@ RG_SIMD void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t fi
   }
 }
 
-RG_SIMD void find_indices(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* indices) noexcept {
+void find_indices_loop(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* indices) noexcept {
   for (const std::uint32_t row : rows) *indices++ = set.index_of(row);
 }
 
-RG_SIMD double train(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept {
+double train_loop(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept {
   const std::size_t each = p.targets_each, at_once = std::max<std::size_t>(1, together / each);
   alignas(64) std::array<float, std::max(together, most_targets)> x, sign;
   double loss = 0;
@@ -171,6 +169,21 @@ RG_SIMD double train(const windows& w, const pairs& p, const float* zeros, known
     }
   }
   return loss;
+}
+
+} // namespace
+
+void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
+          std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept {
+  rg::simd::widest<draw_loop>(noise, seed, first_sample, contexts, negatives, targets);
+}
+
+void find_indices(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* indices) noexcept {
+  rg::simd::widest<find_indices_loop>(set, rows, indices);
+}
+
+double train(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept {
+  return rg::simd::widest<train_loop>(w, p, zeros, known, scale);
 }
 
 } // namespace word2vec_parts

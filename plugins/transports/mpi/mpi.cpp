@@ -100,13 +100,13 @@ private:
 
 using half = std::uint16_t; // an element of RG_BF16 or RG_F16
 
-RG_SIMD void narrow(std::uint32_t type, half* to, const float* from, std::size_t count) noexcept {
+void narrow_loop(std::uint32_t type, half* to, const float* from, std::size_t count) noexcept {
   if (type == RG_BF16)
     for (std::size_t i = 0; i < count; ++i) to[i] = rg::to_bf16(from[i]);
   else
     for (std::size_t i = 0; i < count; ++i) to[i] = rg::to_fp16(from[i]);
 }
-RG_SIMD void widen(std::uint32_t type, float* to, const half* from, std::size_t count) noexcept {
+void widen_loop(std::uint32_t type, float* to, const half* from, std::size_t count) noexcept {
   if (type == RG_BF16)
     for (std::size_t i = 0; i < count; ++i) to[i] = rg::from_bf16(from[i]);
   else
@@ -114,25 +114,29 @@ RG_SIMD void widen(std::uint32_t type, float* to, const half* from, std::size_t 
 }
 
 // Functions of MPI_Op_create: each replaces the elements of `to` by their combination with those of `with`.
-RG_SIMD void add_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+void add_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
   const auto* x = static_cast<const half*>(with);
   auto* y = static_cast<half*>(to);
   for (int i = 0; i < *count; ++i) y[i] = rg::to_bf16(rg::from_bf16(y[i]) + rg::from_bf16(x[i]));
 }
-RG_SIMD void add_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+void add_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
   const auto* x = static_cast<const half*>(with);
   auto* y = static_cast<half*>(to);
   for (int i = 0; i < *count; ++i) y[i] = rg::to_fp16(rg::from_fp16(y[i]) + rg::from_fp16(x[i]));
 }
-RG_SIMD void maximum_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+void maximum_bf16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
   const auto* x = static_cast<const half*>(with);
   auto* y = static_cast<half*>(to);
   for (int i = 0; i < *count; ++i) y[i] = rg::from_bf16(x[i]) > rg::from_bf16(y[i]) ? x[i] : y[i];
 }
-RG_SIMD void maximum_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
+void maximum_fp16(void* with, void* to, int* count, MPI_Datatype*) noexcept {
   const auto* x = static_cast<const half*>(with);
   auto* y = static_cast<half*>(to);
   for (int i = 0; i < *count; ++i) y[i] = rg::from_fp16(x[i]) > rg::from_fp16(y[i]) ? x[i] : y[i];
+}
+
+template <auto Loop> void widest_of(void* with, void* to, int* count, MPI_Datatype* type) noexcept {
+  rg::simd::widest<Loop>(with, to, count, type);
 }
 
 // [main] Returns MPI's operator for elements of `type`; MPI_OP_NULL if there is none. Those of the 16-bit types are
@@ -143,10 +147,10 @@ MPI_Op operator_of(std::uint32_t reduction, std::uint32_t type) noexcept {
   if (type != RG_BF16 && type != RG_F16) return adds ? MPI_SUM : MPI_MAX;
   static const std::array<MPI_Op, 4> own = [] {
     std::array<MPI_Op, 4> made{};
-    MPI_Op_create(&add_bf16, 1, made.data());
-    MPI_Op_create(&add_fp16, 1, &made[1]);
-    MPI_Op_create(&maximum_bf16, 1, &made[2]);
-    MPI_Op_create(&maximum_fp16, 1, &made[3]);
+    MPI_Op_create(&widest_of<add_bf16>, 1, made.data());
+    MPI_Op_create(&widest_of<add_fp16>, 1, &made[1]);
+    MPI_Op_create(&widest_of<maximum_bf16>, 1, &made[2]);
+    MPI_Op_create(&widest_of<maximum_fp16>, 1, &made[3]);
     return made;
   }();
   return own[(adds ? 0U : 2U) + (type == RG_F16 ? 1U : 0U)];
@@ -154,7 +158,9 @@ MPI_Op operator_of(std::uint32_t reduction, std::uint32_t type) noexcept {
 
 class mpi_transport {
 public:
-  mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {}
+  mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {
+    rg::simd::chosen = rg::simd::choose(); // the launcher's process loaded this plugin before it became a rank
+  }
   ~mpi_transport() {
     // MPI may still write to the memory of pending requests, which must not be freed: end the process instead.
     int ended = 1;
@@ -403,7 +409,7 @@ private:
     o.target = static_cast<float*>(c.target_address);
     std::vector<half>& copy = copies_[o.copy];
     if (copy.size() < o.source_count + o.target_count) copy.resize(o.source_count + o.target_count);
-    narrow(c.wire, copy.data(), static_cast<const float*>(c.source_address), o.source_count);
+    rg::simd::widest<narrow_loop>(c.wire, copy.data(), static_cast<const float*>(c.source_address), o.source_count);
     rg_collective moved = c;
     moved.source_address = copy.data();
     moved.target_address = copy.data() + o.source_count;
@@ -412,7 +418,7 @@ private:
     return moved;
   }
   void widen_result(const operation& o) {
-    widen(o.wire, o.target, copies_[o.copy].data() + o.source_count, o.target_count);
+    rg::simd::widest<widen_loop>(o.wire, o.target, copies_[o.copy].data() + o.source_count, o.target_count);
     free_copies_.push_back(o.copy);
   }
 

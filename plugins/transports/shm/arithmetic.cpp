@@ -14,12 +14,16 @@ namespace {
 // Elements of a partial sum, which stays in the L1 cache.
 constexpr std::size_t block = 2048;
 
-RG_SIMD void sum(float* target, const float* a, const float* b, std::size_t count) noexcept {
+void sum_loop(float* target, const float* a, const float* b, std::size_t count) noexcept {
   rg::simd::add(target, a, b, count);
 }
 
+void sum(float* target, const float* a, const float* b, std::size_t count) noexcept {
+  rg::simd::widest<sum_loop>(target, a, b, count);
+}
+
 // Two terms and two targets, the commonest case, without a partial sum in memory.
-RG_SIMD void sum_to_two(const float* a, const float* b, float* first, float* second, std::size_t count) noexcept {
+void sum_to_two_loop(const float* a, const float* b, float* first, float* second, std::size_t count) noexcept {
   rg::simd::for_each_vector(
       count, [=](auto& x, std::size_t i) __attribute__((always_inline)) {
         std::remove_reference_t<decltype(x)> y;
@@ -39,7 +43,7 @@ void add(float* target, const float* source, std::size_t count) noexcept {
 
 void sum_to_all(std::span<const float* const> terms, std::span<float* const> targets, std::size_t count) noexcept {
   if (terms.size() == 2 && targets.size() == 2) {
-    sum_to_two(terms[0], terms[1], targets[0], targets[1], count);
+    rg::simd::widest<sum_to_two_loop>(terms[0], terms[1], targets[0], targets[1], count);
     return;
   }
   alignas(64) float partial[block];

@@ -83,6 +83,7 @@ TEST_CASE("every key of the schema lands where it belongs") {
     precision = "bf16"
     device = "cuda"
     kernels = "fixed"
+    isa = "avx512_core"
     [optimizer]
     plugin = "adam"
     lr = 1
@@ -135,6 +136,7 @@ TEST_CASE("every key of the schema lands where it belongs") {
   CHECK(c.train.precision == "bf16");
   CHECK(c.train.device == "cuda");
   CHECK(c.train.kernels == "fixed");
+  CHECK(c.train.isa == "avx512_core");
   CHECK(c.optimizer.plugin == "adam");
   CHECK(c.optimizer.lr == 1.0);
   CHECK(c.optimizer.momentum == 0.5);

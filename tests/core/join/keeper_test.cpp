@@ -5,6 +5,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,17 @@ std::string unique_job() {
 std::atomic<int> signals{0};
 
 } // namespace
+
+TEST_CASE("processes that have ended are known, and one with an unread answer has not") {
+  pair_of_sockets first, second;
+  keepers agent;
+  agent.add(3, std::move(first.agent), 1);
+  agent.add(4, std::move(second.agent), 2);
+  put(first.process.get(), {{"code", 0}});
+  CHECK(agent.gone().empty());
+  second.process.reset();
+  CHECK(agent.gone() == std::vector<std::uint32_t>{4});
+}
 
 TEST_CASE("a process that is gone leaves no answer of the others unread") {
   pair_of_sockets first, second, third;

@@ -3,6 +3,7 @@
 // The coordinator and the agent of another host, here a thread whose clock is 5000 s ahead.
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "control/asio.hpp" // before any other of Asio's
 
@@ -10,9 +11,11 @@
 #include <fcntl.h>
 #include <regatta/clock.hpp>
 
+#include "base/failure.hpp"
 #include "clocks/clock_course.hpp"
 #include "control/channel.hpp"
 #include "join/agent_link.hpp"
+#include "join/frames.hpp"
 #include "join/remote_host.hpp"
 #include "launch/launch.hpp"
 
@@ -62,12 +65,13 @@ struct fake_agent {
     wire.send({{"t", "frame"}, {"rank", 0}, {"frame", {{"t", "result"}}}},
               std::make_shared<const blob>(json::to_cbor(json{{"value", 7}})));
     wire.send({{"t", "ended"}, {"rank", 0}, {"how", "exited with code 0"}, {"well", true}});
-    wire.send({{"t", "done"}});
+    wire.send({{"t", "done"}, {"gone", gone}});
     ended = true;
   }
 
   const bool leaves_early; // the connection ends after "done"
   bool answers_late = false;
+  std::vector<std::uint32_t> gone; // launched processes that have ended
   int frames_after_over = 0, pings_before = 0, pings_after = 0;
   bool ended = false, over = false;
 };
@@ -139,4 +143,26 @@ TEST_CASE("no ping follows the end of a run, however late the agent answers it")
   CHECK(host.link.lost.empty());
   CHECK(host.agent.over);
   CHECK(host.agent.frames_after_over == 0);
+}
+
+TEST_CASE("a host of which a launched process has ended can take part in no further run, and the process is named") {
+  connected_host host;
+  host.agent.gone = {5};
+  const launch_result r = host.run();
+  CHECK_FALSE(r.failure);
+  CHECK(host.link.lost == "its launched process 5 has ended");
+}
+
+TEST_CASE("a frame that cannot be sent is an error") {
+  asio::io_context io;
+  tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), 0});
+  tcp::socket mine(io), there(io);
+  mine.connect(acceptor.local_endpoint());
+  acceptor.accept(there);
+  const unique_fd socket(::fcntl(mine.native_handle(), F_DUPFD_CLOEXEC, 3));
+  CHECK_NOTHROW(send_frame(socket, {{"t", "leave"}}));
+  there.set_option(asio::socket_base::linger(true, 0)); // close() resets the connection
+  there.close();
+  mine.wait(tcp::socket::wait_read); // the reset has arrived
+  CHECK_THROWS_AS(send_frame(socket, {{"t", "leave"}}), failure);
 }

@@ -3,7 +3,9 @@
 // Requests of the coordinator to a host, and connections between processes of a launch, all on this host.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -42,11 +44,25 @@ TEST_CASE("files: sums of those to read, an empty text for others, null for miss
   CHECK(host.answer({{"t", "files"}, {"paths", {there}}, {"read", json::array()}}).at("sums").at(there) == "");
 }
 
+TEST_CASE("libraries: those that a plugin loads, without the plugin, and no error for a file that is none") {
+  host_requests host;
+  const auto libraries = [&](const json& files) {
+    return host.answer({{"t", "libraries"}, {"files", files}}).at("libraries").get<std::set<std::string>>();
+  };
+  const auto bare = libraries({"/no/such/plugin.so"});
+  CHECK(bare.count("libc.so.6") == 1);
+  const auto with_shm = libraries({REGATTA_PLUGINS "/shm.so", REGATTA_PLUGINS "/tcp.so"});
+  CHECK(std::ranges::includes(with_shm, bare));
+  CHECK(with_shm.count("tcp.so") == 0);
+}
+
 TEST_CASE("a wrong interface and an unknown request are errors, not exceptions") {
   host_requests host;
   CHECK(host.answer({{"t", "address"}, {"interface", "eth77"}}).at("error").get<std::string>().find("eth77") !=
         std::string::npos);
-  CHECK(host.answer({{"t", "address"}, {"interface", "127.0.0.0/8"}}).at("addresses") == json{"127.0.0.1"});
+  const json links = host.answer({{"t", "address"}, {"interface", "127.0.0.0/8"}}).at("links");
+  REQUIRE(links.size() == 1);
+  CHECK(links[0].at("address") == "127.0.0.1");
   CHECK(host.answer({{"t", "dance"}}).contains("error"));
   CHECK(host.answer({{"t", "listen"}, {"addresses", {"no address"}}}).contains("error"));
 }

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <regatta/random.hpp>
+#include <regatta/simd.hpp>
 
 using namespace regatta;
 
@@ -106,4 +107,25 @@ TEST_CASE("what is not finite is counted wherever it stands, and left out of the
   const std::vector<float> all(200000, bad[2]);
   CHECK(arithmetic::sum_of_squares(all).not_finite == 200000);
   CHECK(arithmetic::sum_of_squares(all).sum_of_squares == 0);
+}
+
+TEST_CASE("every instruction set of this CPU gives the same bits") {
+  const auto all_of = [] {
+    std::vector<float> y = values(1023, 2), u = values(1023, 3);
+    const std::vector<float> x = values(1023, 1);
+    arithmetic::axpy(y, 0.3F, x);
+    arithmetic::accumulate(u, 0.9F, x, y);
+    y.insert(y.end(), u.begin(), u.end());
+    y.push_back(static_cast<float>(arithmetic::sum_of_squares(x).sum_of_squares));
+    return y;
+  };
+  const rg::simd::isa before = rg::simd::chosen;
+  rg::simd::chosen = rg::simd::isa::baseline;
+  const std::vector<float> expected = all_of();
+  for (const rg::simd::isa wider : {rg::simd::isa::avx2, rg::simd::isa::avx512_core})
+    if (wider <= rg::simd::supported()) {
+      rg::simd::chosen = wider;
+      CHECK(all_of() == expected);
+    }
+  rg::simd::chosen = before;
 }

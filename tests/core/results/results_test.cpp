@@ -49,6 +49,7 @@ run_figures run(double rate, const time_parts& time, double samples = 10) {
   f.replicas_identical = true;
   f.kernels = "conv1: jit_wino\nconv2: jit\n";
   f.layout = "nchw";
+  f.isa = "avx2";
   return f;
 }
 
@@ -263,7 +264,8 @@ TEST_CASE("the entry has what the contract names, and null where nothing is know
   CHECK(e["loss"]["curve"].size() == 3);
   CHECK(e["replicas_identical"] == true);
   CHECK(e["kernels"] == json{{"conv1", "jit_wino"}, {"conv2", "jit"}});
-  for (const char* name : {"model", "optimizer", "synchrony", "precision", "data", "kernels", "layout_id"})
+  CHECK(e["isa"] == "avx2");
+  for (const char* name : {"model", "optimizer", "synchrony", "precision", "data", "kernels", "layout_id", "isa"})
     CHECK_MESSAGE(e["fingerprint"].at(name).is_string(), name);
 }
 
@@ -433,27 +435,39 @@ TEST_CASE("what spoils a result is said, once") {
   CHECK(warnings.size() == 4 + (build_warning() ? 1 : 0));
 }
 
+// Returns figures with these kernels, layout and algorithm; empty: none.
+run_figures ran(const std::string& kernels, const std::string& layout, const std::string& algorithm) {
+  run_figures f;
+  f.kernels = kernels;
+  f.layout = layout;
+  if (!algorithm.empty()) f.strategy.counts["algorithm_" + algorithm][1] = 1;
+  return f;
+}
+
 TEST_CASE("fingerprints differ where what is computed differs, and only there") {
   const case_config a = two_workers();
   case_config b = a;
   b.cluster.threads = 7;
   b.transport.id = "tcp";
-  CHECK(fingerprint(a, weak(), "k", "l", "ring") == fingerprint(b, weak(), "k", "l", "ring"));
+  CHECK(fingerprint(a, weak(), ran("k", "l", "ring")) == fingerprint(b, weak(), ran("k", "l", "ring")));
   b.optimizer.lr = 0.5;
-  json fa = fingerprint(a, weak(), "k", "l", "ring"), fb = fingerprint(b, weak(), "k", "l", "ring");
+  json fa = fingerprint(a, weak(), ran("k", "l", "ring")), fb = fingerprint(b, weak(), ran("k", "l", "ring"));
   CHECK(fa["optimizer"] != fb["optimizer"]);
   fa.erase("optimizer");
   fb.erase("optimizer");
   CHECK(fa == fb);
   b.model.parameters["hidden"] = 3;
-  CHECK(fingerprint(a, weak(), "k", "l", "ring")["model"] != fingerprint(b, weak(), "k", "l", "ring")["model"]);
+  CHECK(fingerprint(a, weak(), ran("k", "l", "ring"))["model"] !=
+        fingerprint(b, weak(), ran("k", "l", "ring"))["model"]);
   case_config a_in_parts = a;
   case_facts normalised = weak(), halves = weak();
   normalised.model.batch_statistics = halves.model.batch_statistics = true;
   halves.model.batch_per_worker = 5;
-  CHECK(fingerprint(a, normalised, "", "", "ring")["data"] != fingerprint(a, halves, "", "", "ring")["data"]);
+  CHECK(fingerprint(a, normalised, ran("", "", "ring"))["data"] != fingerprint(a, halves, ran("", "", "ring"))["data"]);
   // Statistics over the global batch do not depend on how workers share it, unless each has several micro-batches.
-  const auto data_of = [](const case_config& c, const case_facts& f) { return fingerprint(c, f, "", "", "")["data"]; };
+  const auto data_of = [](const case_config& c, const case_facts& f) {
+    return fingerprint(c, f, ran("", "", ""))["data"];
+  };
   normalised.model.sums_over_workers = halves.model.sums_over_workers = true;
   case_config four = a, independent = a;
   four.cluster.workers = 4;
@@ -462,9 +476,14 @@ TEST_CASE("fingerprints differ where what is computed differs, and only there") 
   CHECK(data_of(a_in_parts, normalised) != data_of(four, halves));
   independent.strategy.id = "none";
   CHECK(data_of(independent, halves) != data_of(a, halves));
-  CHECK(fingerprint(a, weak(), "", "", "ring")["kernels"].is_null());
-  CHECK(fingerprint(a, weak(), "", "", "ring")["algorithms"] == "ring");
-  CHECK(fingerprint(a, weak(), "", "", "")["algorithms"].is_null());
+  CHECK(fingerprint(a, weak(), ran("", "", "ring"))["kernels"].is_null());
+  CHECK(fingerprint(a, weak(), ran("", "", "ring"))["algorithms"] == "ring");
+  CHECK(fingerprint(a, weak(), ran("", "", ""))["algorithms"].is_null());
+  run_figures wide, narrow;
+  wide.isa = "avx512_core";
+  narrow.isa = "avx2";
+  CHECK(fingerprint(a, weak(), wide)["isa"] == "avx512_core");
+  CHECK(fingerprint(a, weak(), wide) != fingerprint(a, weak(), narrow));
   strategy_records recorded;
   CHECK(algorithms_of(recorded).empty());
   for (const char* name : {"algorithm_ring", "staleness", "algorithm_halving_doubling", "algorithm_ring"})

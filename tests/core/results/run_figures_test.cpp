@@ -266,6 +266,17 @@ TEST_CASE("replicas are compared where all were hashed") {
   CHECK_FALSE(figures_of({a, b}, false).replicas_identical);
 }
 
+TEST_CASE("ranks with different instruction sets are named, and those of worker 0 count") {
+  std::vector<rank_record> records{worker(0, 0, {{0, 1, 1, 0, 0, 0}}), worker(1, 0, {{0, 1, 1, 0, 0, 0}})};
+  for (rank_record& r : records) r.isa = "avx2";
+  CHECK(figures_of(records, false).warnings.empty());
+  records[1].isa = "baseline";
+  const run_figures f = figures_of(records, false);
+  CHECK(f.isa == "avx2");
+  CHECK(f.warnings ==
+        std::vector<std::string>{"ranks use different instruction sets: avx2 in worker 0, and baseline in rank 1"});
+}
+
 TEST_CASE("records that are of no run are refused") {
   CHECK_THROWS_AS(figures_of({}, false), failure);
   CHECK_THROWS_WITH_AS(figures_of({worker(0, 0, {})}, false), "worker 0 measured no step", failure);
@@ -290,6 +301,7 @@ TEST_CASE("a record comes back from JSON as it was") {
   r.gpu->memory_peak_bytes = 1e11;
   r.gpu->power_watts = 612.5;
   r.layout = "plain";
+  r.isa = "avx512_core";
   r.kernels = "conv1: jit\n";
   r.metric = "top1";
   r.metric_value = 0.5;

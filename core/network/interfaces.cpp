@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <vector>
@@ -14,14 +16,74 @@
 #include <boost/asio/ip/network_v6.hpp>
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
+#include "base/descriptor.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace regatta {
 
 namespace {
+
+using interface_list = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
+
+// Returns the addresses of all interfaces; null if the system refuses.
+interface_list list_interfaces() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) first = nullptr;
+  return {first, ::freeifaddrs};
+}
+
+// Returns the bytes of an IP address; empty for another kind.
+std::vector<std::uint8_t> bytes_of(const sockaddr* a) {
+  if (!a || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) return {};
+  const bool four = a->sa_family == AF_INET;
+  const void* first = four ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(a)->sin_addr)
+                           : &reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr;
+  std::vector<std::uint8_t> bytes(four ? sizeof(in_addr) : sizeof(in6_addr));
+  std::memcpy(bytes.data(), first, bytes.size());
+  return bytes;
+}
+
+std::vector<std::uint8_t> bytes_of(const std::string& address) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    std::vector<std::uint8_t> bytes(family == AF_INET ? sizeof(in_addr) : sizeof(in6_addr));
+    if (::inet_pton(family, address.c_str(), bytes.data()) == 1) return bytes;
+  }
+  return {};
+}
+
+std::string subnet_of(std::vector<std::uint8_t> address, const std::vector<std::uint8_t>& mask) {
+  int bits = 0;
+  for (std::size_t i = 0; i < std::min(address.size(), mask.size()); ++i) {
+    address[i] &= mask[i];
+    bits += __builtin_popcount(mask[i]);
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(address.size() == sizeof(in_addr) ? AF_INET : AF_INET6, address.data(), text.data(), text.size());
+  return fmt::format("{}/{}", text.data(), bits);
+}
+
+// Returns the MTU of an interface; 0: unknown.
+std::uint32_t mtu_of(const char* interface) {
+  const unique_fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  return ::ioctl(fd.get(), SIOCGIFMTU, &request) == 0 ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
+}
+
+// Returns the speed that the kernel says; nullopt: none, as for virtual interfaces (unreadable, or -1).
+std::optional<std::uint64_t> speed_of(const char* interface) {
+  std::ifstream in(fmt::format("/sys/class/net/{}/speed", interface));
+  std::int64_t megabits = -1;
+  if (!(in >> megabits) || megabits <= 0) return std::nullopt;
+  return static_cast<std::uint64_t>(megabits) * 1'000'000;
+}
 
 std::string numeric(const sockaddr* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -43,9 +105,8 @@ struct found_address {
 // Returns the addresses of all interfaces, IPv4 first. An interface without address has one entry with empty text.
 // Throws failure (run) if the system refuses.
 std::vector<found_address> all_addresses() {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) throw failure(exit_code::run, "cannot list this machine's network interfaces");
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, ::freeifaddrs);
+  const interface_list list = list_interfaces();
+  if (!list) throw failure(exit_code::run, "cannot list this machine's network interfaces");
   std::vector<found_address> found;
   for (const int family : {AF_INET, AF_INET6})
     for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
@@ -118,6 +179,35 @@ std::vector<std::string> addresses_of_interfaces(const std::string& names) {
     all.push_back(address);
   }
   return all;
+}
+
+address_interface interface_of(const std::string& address) {
+  const std::vector<std::uint8_t> wanted = bytes_of(address);
+  const interface_list list = list_interfaces();
+  for (const ifaddrs* i = list.get(); i != nullptr && !wanted.empty(); i = i->ifa_next) {
+    if (bytes_of(i->ifa_addr) != wanted) continue;
+    return {i->ifa_name, subnet_of(wanted, bytes_of(i->ifa_netmask)), mtu_of(i->ifa_name), speed_of(i->ifa_name)};
+  }
+  return {};
+}
+
+nlohmann::json links_of_interfaces(const std::string& names) {
+  nlohmann::json links = nlohmann::json::array();
+  for (const std::string& address : addresses_of_interfaces(names)) {
+    const address_interface i = interface_of(address);
+    links.push_back({{"address", address},
+                     {"name", text_or_null(i.name)},
+                     {"bits_per_second", i.bits_per_second ? nlohmann::json(*i.bits_per_second) : nlohmann::json()},
+                     {"mtu", i.mtu ? nlohmann::json(i.mtu) : nlohmann::json()}});
+  }
+  return links;
+}
+
+void add_links(nlohmann::json& host, const std::string& names, nlohmann::json links) {
+  for (nlohmann::json& link : links) {
+    link["key"] = names;
+    host["links"].push_back(std::move(link));
+  }
 }
 
 } // namespace regatta

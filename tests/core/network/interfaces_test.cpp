@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/failure.hpp"
-#include "launch/address.hpp"
+#include "network/interfaces.hpp"
 
 #include <string>
 #include <vector>
@@ -30,6 +30,31 @@ TEST_CASE("an interface, a subnet, an address and auto have an address each") {
     CHECK(addresses_of_interfaces(name) == loopback);
   CHECK(addresses_of_interfaces("lo, 10.9.8.7,::1") == std::vector<std::string>{"127.0.0.1", "10.9.8.7", "::1"});
   CHECK(address_of_interface("::1/128") == "::1");
+}
+
+TEST_CASE("the interface of an address has a subnet, an MTU, and a speed only where the kernel says one") {
+  const address_interface loopback = interface_of("127.0.0.1");
+  CHECK(loopback.name == "lo");
+  CHECK(loopback.subnet == "127.0.0.0/8");
+  CHECK(loopback.mtu >= 1280); // the least that IPv6 needs
+  CHECK(!loopback.bits_per_second);
+  for (const char* none : {"198.51.100.7", "nonsense", ""}) CHECK(interface_of(none).name.empty());
+}
+
+TEST_CASE("links have an entry for each rail, with the key that chose it") {
+  nlohmann::json host;
+  add_links(host, "lo,198.51.100.7", links_of_interfaces("lo,198.51.100.7"));
+  add_links(host, "auto", links_of_interfaces("auto"));
+  const nlohmann::json& links = host.at("links");
+  REQUIRE(links.size() == 3);
+  CHECK(links[0].at("key") == "lo,198.51.100.7");
+  CHECK(links[0].at("address") == "127.0.0.1");
+  CHECK(links[0].at("name") == "lo");
+  CHECK(links[0].at("mtu") == interface_of("127.0.0.1").mtu);
+  CHECK(links[0].at("bits_per_second").is_null());
+  CHECK(links[1].at("address") == "198.51.100.7");
+  for (const char* unknown : {"name", "mtu", "bits_per_second"}) CHECK(links[1].at(unknown).is_null());
+  CHECK(links[2].at("key") == "auto");
 }
 
 TEST_CASE("a name that no address has is refused with those that there are") {
