@@ -28,8 +28,8 @@ struct agent_setup {
   blob secret;           // of the launch
 };
 
-// Serves until the launch is over, and returns its exit code. Throws failure (run) if the coordinator is gone. All ranks
-// of the host have then ended. [main]
+// Serves until the launch is over, and returns its exit code. Throws failure (run) if the coordinator is gone, or sends a
+// frame for a rank that is not of this host. All ranks of the host have then ended. [main]
 int run_agent(agent_setup setup);
 
 } // namespace regatta
