@@ -135,7 +135,7 @@ TEST_CASE("a binary without sources is loaded only if the user trusts it, and fr
   CHECK(
       has(refused.err, "strategy star: the artifact has a binary (plugins/star.so) without sources, which is not run"));
   CHECK_FALSE(fs::exists(s.path / "no"));
-  CHECK(program(s, "reproduce x.tar.gz --dry-run --trust-binaries").code == 0);
+  CHECK(program(s, "reproduce x.tar.gz --dry-run --trust-binaries --progress json").code == 0);
   CHECK(has(read(s.path / "out"),
             "strategy star: the artifact's plugins/star.so is loaded, because of --trust-binaries\n"));
 
