@@ -39,6 +39,7 @@ void each_member(F& f, Visit&& visit) {
   visit("transport_device", f.transport_device);
   visit("collectives", f.collectives);
   visit("regions", f.regions);
+  visit("transports", f.transports);
   visit("files", f.files);
 }
 
@@ -96,10 +97,10 @@ json ask_plugins(const registry& plugins, const case_config& c, const host_group
   out.transport_device = transport.device;
   out.collectives = transport.collectives;
   out.regions = memory_of_regions(plugins, c, out.model.executor);
+  out.transports = transport.transports;
   std::vector<std::string>& files = out.files;
-  files = transport.files;
-  const component& model = plugins.described(kind::model, c.model.id);
-  files.push_back(model.file.string());
+  for (const std::string& id : out.transports) files.push_back(plugins.described(kind::transport, id).file.string());
+  files.push_back(plugins.described(kind::model, c.model.id).file.string());
   files.push_back(plugins.described(kind::strategy, c.strategy.id).file.string());
   if (!out.model.executor.empty()) files.push_back(plugins.described(kind::executor, out.model.executor).file.string());
   std::sort(files.begin(), files.end());

@@ -29,10 +29,11 @@ struct plugin_facts {
   bool communicates = false; // true if any two ranks ever exchange a message
   // Only flags, memory, p2p and own_threads are set.
   rg_transport_caps caps = rg::make_versioned<rg_transport_caps>();
-  std::string transport_device;   // the kind of device whose memory the transport reaches; empty: any
-  bool collectives = false;       // the transport has an all-reduce of its own
-  std::uint32_t regions = 0;      // RG_MEMORY_* of weights and gradients: the transport must reach one
-  std::vector<std::string> files; // files of all plugins that the ranks need, sorted
+  std::string transport_device;        // the kind of device whose memory the transport reaches; empty: any
+  bool collectives = false;            // the transport has an all-reduce of its own
+  std::uint32_t regions = 0;           // RG_MEMORY_* of weights and gradients: the transport must reach one
+  std::vector<std::string> transports; // ids: the transport, and those that it opens within it
+  std::vector<std::string> files;      // files of all plugins that the ranks need, sorted
 };
 
 // Keeps the facts of cases. Cases whose settings are equal share them. [main]

@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "campaign/host_group.hpp"
 #include "cluster/plan.hpp"
+#include "data/source.hpp"
 #include "launch/cpus.hpp"
 #include "launch/host_link.hpp"
 #include "launch/memory.hpp"
@@ -19,11 +20,6 @@
 
 namespace regatta {
 namespace {
-
-// Returns the threads with which a worker reads its input, in addition to the computing thread.
-std::size_t input_threads(const data_config& d) {
-  return (d.source == "queue" ? 1 : 0) + (d.sample_source() == "dataset" ? static_cast<std::size_t>(d.threads) - 1 : 0);
-}
 
 void refuse(findings& wrong, const std::string& text) {
   wrong.add({exit_code::usage, text});

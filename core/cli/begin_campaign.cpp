@@ -7,7 +7,8 @@
 #include "measure/records.hpp"
 #include "report/context.hpp"
 
-#include <set>
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,9 +21,10 @@ using nlohmann::json;
 json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files) {
   const registry& plugins = answers.plugins();
   json list = json::array();
-  std::set<std::pair<int, std::string>> seen;
-  const auto add = [&](kind k, const component_choice& choice) {
-    if (!seen.insert({static_cast<int>(k), choice.id}).second) return;
+  std::map<std::pair<int, std::string>, std::size_t> places; // in the list
+  const auto add = [&](kind k, const component_choice& choice) -> json& {
+    const auto [place, added] = places.try_emplace({static_cast<int>(k), choice.id}, list.size());
+    if (!added) return list[place->second];
     const component& c = plugins.find(k, choice.id);
     list.push_back({{"kind", name_of(k)},
                     {"id", choice.id},
@@ -30,17 +32,35 @@ json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& 
                     {"path", c.file.string()},
                     {"built_in", c.file.parent_path() == built_in_folder()},
                     {"sha256", files.verified({c.file.string()}).begin()->second},
+                    {"nested_in", json::array()},
                     {"parameters", choice.parameters}});
+    return list.back();
+  };
+  const auto facts_of = [&](const case_config& c) -> const plugin_facts* {
+    try {
+      return &answers.of(c);
+    } catch (const failure&) { // the case itself reports it
+      return nullptr;
+    }
   };
   for (const case_config& c : e.cases) {
     add(kind::model, c.model);
-    try {
-      if (const std::string& executor = answers.of(c).model.executor; !executor.empty())
-        add(kind::executor, {executor, {}});
-    } catch (const failure&) { // the case itself reports it
-    }
+    if (const plugin_facts* facts = facts_of(c); facts && !facts->model.executor.empty())
+      add(kind::executor, {facts->model.executor, {}});
     add(kind::strategy, c.strategy);
     add(kind::transport, c.transport);
+  }
+  // Later, because a plugin that a case chooses has the parameters that the case gives.
+  for (const case_config& c : e.cases) {
+    if (const plugin_facts* facts = facts_of(c))
+      for (const std::string& id : facts->transports)
+        if (json& outer = add(kind::transport, {id, {}})["nested_in"];
+            id != c.transport.id && std::find(outer.begin(), outer.end(), c.transport.id) == outer.end())
+          outer.push_back(c.transport.id);
+    for (const case_config& run : runs_of(c)) {
+      add(kind::strategy, run.strategy);
+      add(kind::transport, run.transport);
+    }
   }
   return list;
 }

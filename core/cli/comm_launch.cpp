@@ -53,13 +53,16 @@ std::vector<std::string> names_of_hosts(const std::vector<std::uint32_t>& host_o
 std::vector<std::string> files_of_transport(const registry& plugins, const component_choice& choice) {
   (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws if they do not fit
   return run_in_child([&](const stage_function& stage) -> json {
-    const transport_summary t = summarise_transport(plugins.loading(), choice.id, choice.parameters, stage);
+    const registry loading = plugins.loading();
+    const transport_summary t = summarise_transport(loading, choice.id, choice.parameters, stage);
     if (t.caps.flags & RG_CAP_NONE)
       throw failure(
           exit_code::usage,
           fmt::format("transport {} has no connections between ranks, so there is nothing to measure: use shm or tcp",
                       choice.id));
-    return t.files;
+    json files = json::array();
+    for (const std::string& id : t.transports) files.push_back(loading.described(kind::transport, id).file.string());
+    return files;
   });
 }
 

@@ -94,6 +94,13 @@ void add_plugin_path(CLI::App* verb, std::vector<std::string>& folders) {
                  "folder or file of plugins that take precedence (repeatable; also REGATTA_PLUGIN_PATH)");
 }
 
+// Of verbs that run a campaign.
+void add_progress(CLI::App* verb, std::string& when) {
+  add_option(verb, "--progress", when, "WHEN",
+             "a live line on standard error: auto, always, never; json: one JSON object a line, for programs")
+      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app("A benchmark engine for distributed deep-learning training.", "regatta");
   app.set_version_flag("--version", "regatta " REGATTA_VERSION);
@@ -120,9 +127,7 @@ int dispatch(int argc, char** argv) {
   run_app->add_flag("--resume", run.resume,
                     "go on with the campaign in the folder of --out: run what is missing there");
   add_option(run_app, "--format", run.format, "FORMAT", result_format_help);
-  add_option(run_app, "--progress", run.progress, "WHEN",
-             "a live line on standard error: auto, always, never; json: one JSON object a line, for programs")
-      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
+  add_progress(run_app, run.progress);
   add_option(run_app, "--log", run.log, "LEVEL",
              "show log lines and output of ranks up to this level: error, warning (default), info, debug; all of it is "
              "in DIR/logs")
@@ -194,9 +199,7 @@ int dispatch(int argc, char** argv) {
       ->option_text("N")
       ->check(CLI::Range(1, 1024));
   add_option(simulate_app, "--format", simulated.format, "FORMAT", result_format_help)->capture_default_str();
-  add_option(simulate_app, "--progress", simulated.progress, "WHEN",
-             "a live line on standard error: auto, always, never; json: one JSON object a line")
-      ->check(CLI::IsMember({"auto", "always", "never", "json"}));
+  add_progress(simulate_app, simulated.progress);
   simulate_app->footer("Every figure is marked as simulated. Exit codes are those of `regatta run`.");
   add_plugin_path(simulate_app, simulated.plugin_path);
 
@@ -366,8 +369,7 @@ int dispatch(int argc, char** argv) {
   reproduce_app->add_flag("--trust-binaries", again.trust_binaries,
                           "load binaries of the artifact that come without sources");
   reproduce_app->add_flag("--dry-run", again.dry_run, "say what would be built and loaded, do nothing");
-  add_option(reproduce_app, "--progress", again.progress, "WHEN", "a live line on standard error: auto, always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_progress(reproduce_app, again.progress);
   reproduce_app->footer("Builds the sources in the artifact with cmake: this runs their code, so read them before.\n"
                         "Exit codes: 0 all claims hold; 5 one fails; 77 one is undecided, there is none, or this "
                         "machine cannot build or\n"

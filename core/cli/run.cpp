@@ -259,38 +259,38 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   write();
   s.clear(); // else the progress line would stand before the table
   print_output(output_of(document, chosen, form, e, written));
-  int wrong = 0;
+  exit_code code = exit_code::done;
+  const auto ends_with = [&](exit_code other) { code = worse_exit_code(code, other); };
   for (const std::string& problem : check_results(document.at("results"))) {
     // Tables for people already show which results are wrong.
     if (form == format::csv || form == format::json || form == format::latex) s.say("wrong: " + problem);
-    wrong = static_cast<int>(exit_code::wrong);
+    ends_with(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
     if (const json& entry = results.entry(i); !entry.is_null())
       if (const auto missed = missed_target(entry)) {
         s.say("wrong: " + *missed);
-        wrong = static_cast<int>(exit_code::wrong);
+        ends_with(exit_code::wrong);
       }
-  if (!unwritten.empty()) s.say(unwritten + "; results are missing on the disk");
+  if (!unwritten.empty()) {
+    s.say(unwritten + "; results are missing on the disk");
+    ends_with(exit_code::run);
+  }
+  // Cases that this machine cannot run count only if no other one ran.
+  if (const auto worst = static_cast<exit_code>(all.worst_exit_code()); worst != exit_code::skipped) ends_with(worst);
   if (!finished) {
     const std::string lost = all.lost_host();
     s.say(fmt::format("{}: {} of {} case{} finished; go on with --out {} --resume",
                       lost.empty() ? "interrupted" : lost + " is lost, and no further case runs without it",
                       results.finished_cases(), e.cases.size(), e.cases.size() == 1 ? "" : "s",
                       folder.path().string()));
-    return static_cast<int>(lost.empty() ? exit_code::interrupted : exit_code::run);
+    ends_with(lost.empty() ? exit_code::interrupted : exit_code::run);
   }
-  if (all.worst_exit_code() == static_cast<int>(exit_code::usage) ||
-      all.worst_exit_code() == static_cast<int>(exit_code::plugin))
-    return all.worst_exit_code();
-  if (wrong) return wrong;
-  if (all.worst_exit_code() && all.worst_exit_code() != static_cast<int>(exit_code::skipped))
-    return all.worst_exit_code();
-  if (!unwritten.empty()) return static_cast<int>(exit_code::run);
   const auto& entries = document.at("results");
   const bool none_ran = !entries.empty() && std::all_of(entries.begin(), entries.end(),
                                                         [](const json& r) { return r.at("status") == "skipped"; });
-  return none_ran ? static_cast<int>(exit_code::skipped) : 0;
+  if (finished && none_ran) ends_with(exit_code::skipped);
+  return static_cast<int>(code);
 }
 
 } // namespace

@@ -92,7 +92,8 @@ bool cases_again::uses(const json& plugin) const {
   const std::string kind = plugin.at("kind");
   return std::ranges::any_of(stored_.at("results"), [&](const json& entry) {
     if (kind == "executor") return entry.value("fingerprint", json::object()).value("executor", json()) == plugin["id"];
-    return field(stored_, entry, kind + ".plugin") == plugin["id"];
+    const json chosen = field(stored_, entry, kind + ".plugin"), outer = plugin.value("nested_in", json::array());
+    return chosen == plugin["id"] || std::find(outer.begin(), outer.end(), chosen) != outer.end();
   });
 }
 

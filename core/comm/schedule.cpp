@@ -37,7 +37,7 @@ std::vector<round_of_pairs> divided(const std::vector<round_of_pairs>& rounds, s
   return all;
 }
 
-std::vector<round_of_pairs> packed(const round_of_pairs& pairs, std::size_t most) {
+std::vector<round_of_pairs> packed(const std::vector<rank_pair>& pairs, std::size_t most) {
   std::vector<round_of_pairs> rounds;
   for (const rank_pair& pair : pairs) {
     const auto is_apart = [&](const rank_pair& other) {

@@ -23,7 +23,7 @@ std::vector<round_of_pairs> one_by_one(const std::vector<round_of_pairs>& rounds
 std::vector<round_of_pairs> divided(const std::vector<round_of_pairs>& rounds, std::size_t most);
 // Returns `pairs`, of which several may have the same rank, in rounds of at most `most` disjoint pairs. Requires
 // most > 0.
-std::vector<round_of_pairs> packed(const round_of_pairs& pairs, std::size_t most);
+std::vector<round_of_pairs> packed(const std::vector<rank_pair>& pairs, std::size_t most);
 // Returns `many` of the rounds, at even distances; all of them if there are no more. Requires many > 0.
 std::vector<round_of_pairs> sample(const std::vector<round_of_pairs>& rounds, std::size_t many);
 // Returns one round: rank k with k + ranks / 2. Of an odd number, the last rank is left out.

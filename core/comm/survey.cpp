@@ -117,24 +117,24 @@ private:
   void look_closer(std::size_t width) {
     double& seconds = survey_.seconds_again;
     // Even a third of all pairs: where pairs disturb each other, many healthy links look worse than a slow one.
-    round_of_pairs left = doubtful(survey_.pairs);
+    std::vector<rank_pair> left = doubtful(survey_.pairs);
     for (unsigned i = 0; i < most_sievings && left.size() > plan_.ranks / 4; ++i) {
       width = std::max<std::size_t>(width / 2, 1);
       add(survey_.at_once, packed(left, width), "pairs again", seconds, effort::quick);
       left = doubtful(survey_.pairs / 2);
     }
-    add(survey_.alone, one_by_one({doubtful(plan_.ranks / 2)}), "pairs again, alone", seconds);
+    add(survey_.alone, packed(doubtful(plan_.ranks / 2), 1), "pairs again, alone", seconds);
   }
 
   // Returns the pairs that have a link far off the usual one at once, the worst first, at most a third of `most` and one
   // for each figure: otherwise the latencies, which other pairs disturb most, would leave no room for the bandwidths.
   // Pairs of hosts that are slow alone are left out.
-  round_of_pairs doubtful(std::size_t most) const {
+  std::vector<rank_pair> doubtful(std::size_t most) const {
     constexpr link_figure figures[] = {link_figure::bandwidth, link_figure::loss, link_figure::latency};
     std::set<std::uint32_t> slow;
     for (const link_figure f : figures)
       for (const bad_end& e : bad_ends(survey_.alone, f, plan_.host_of)) slow.insert(e.rank);
-    round_of_pairs pairs;
+    std::vector<rank_pair> pairs;
     for (const link_figure f : figures) {
       std::vector<double> values;
       for (const rank_link& l : survey_.at_once)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data sources and formats from which source.cpp chooses. All functions are [main] and open and check their files.
-// They throw failure: usage if the configuration, a path or the model's inputs do not fit the format; run if data is
-// damaged or does not fit the model's inputs (shape of an array, range of a label), or a file or thread cannot be made.
+// They throw failure: usage if the configuration, a path or the model's inputs (their shape or type) do not fit the
+// format or the files; run if data is damaged or an index is out of range, or a file or thread cannot be made.
 // `inputs` comes from checked_inputs(); fill() takes its buffers in that order.
 #pragma once
 

@@ -62,11 +62,11 @@ public:
     // Both (N) and (N, 1) can feed a scalar.
     const std::vector<std::uint64_t> of_sample(shape.begin() + 1, shape.end());
     if (of_sample != input_.shape && !(input_.elements == 1 && header_.elements == shape[0]))
-      throw bad(fmt::format("has samples of {}, but the model's input \"{}\" takes {}", shape_text(of_sample),
-                            input_.name, shape_text(input_.shape)));
+      throw misfit(fmt::format("has samples of {}, but the model's input \"{}\" takes {}", shape_text(of_sample),
+                               input_.name, shape_text(input_.shape)));
     if (samples() == 0) throw bad("holds no samples");
     if (!convertible())
-      throw bad(
+      throw misfit(
           fmt::format("has elements of type {}, which the model's input \"{}\" cannot take", type_name(), input_.name));
     const std::uint64_t checked = first_samples ? std::min(first_samples, samples()) : samples();
     for (std::uint64_t s = 0; input_.kind == RG_INPUT_INDEX && s < checked; ++s) require_indices(s);
@@ -95,6 +95,9 @@ public:
 private:
   failure bad(const std::string& what) const {
     return failure(exit_code::run, fmt::format("{}: {}", file_.name(), what));
+  }
+  failure misfit(const std::string& what) const { // between data and model, both of which are whole
+    return failure(exit_code::usage, fmt::format("{}: {}", file_.name(), what));
   }
   const char* type_name() const noexcept { return npy_type_name(header_.type); }
   const std::uint8_t* bytes_of(std::uint64_t sample) const noexcept {

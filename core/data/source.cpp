@@ -5,6 +5,7 @@
 #include "data/formats.hpp"
 #include "experiment/experiment.hpp"
 
+#include <cstdint>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,11 @@
 
 namespace regatta {
 namespace {
+
+// Returns how many threads read a dataset. Samples of cifar10 and npy are only copied or converted: one does that alone.
+std::int64_t dataset_threads(const data_config& config) {
+  return config.format == "cifar10" || config.format == "npy" ? 1 : config.threads;
+}
 
 std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<const rg_input> inputs,
                                           std::uint64_t seed, data_split split) {
@@ -44,8 +50,7 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
                   fmt::format("data.format: expected a format that this version knows, got \"{}\"", config.format));
   if (format->size() == 0)
     throw failure(exit_code::run, fmt::format("{}: expected at least one sample, got none", path.string()));
-  // CIFAR-10's samples are only copied or normalised: the compute thread does that alone.
-  return make_dataset_source(std::move(checked), std::move(format), config.format == "cifar10" ? 1 : config.threads,
+  return make_dataset_source(std::move(checked), std::move(format), dataset_threads(config),
                              config.on_bad_record == "skip", shuffle, seed);
 }
 
@@ -67,6 +72,11 @@ std::unique_ptr<data_source> make_kind(const std::string& kind, const data_confi
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed) {
   return make_kind(config.source, config, inputs, seed);
+}
+
+std::size_t input_threads(const data_config& config) {
+  const std::int64_t reading = config.sample_source() == "dataset" ? dataset_threads(config) - 1 : 0;
+  return static_cast<std::size_t>(reading) + (config.source == "queue" ? 1 : 0);
 }
 
 std::unique_ptr<data_source> make_evaluation_source(const data_config& config, std::span<const rg_input> inputs,

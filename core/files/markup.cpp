@@ -8,18 +8,13 @@
 namespace regatta {
 namespace {
 
-// cleaned() has already replaced the other characters that XML 1.0 forbids.
-bool is_xml_noncharacter(std::string_view sequence) {
-  return sequence == "\xEF\xBF\xBE" || sequence == "\xEF\xBF\xBF"; // U+FFFE, U+FFFF
-}
-
 std::string_view escaped_character(std::string_view sequence) {
   if (sequence == "&") return "&amp;";
   if (sequence == "<") return "&lt;";
   if (sequence == ">") return "&gt;";
   if (sequence == "\"") return "&quot;";
   if (sequence == "'") return "&#39;";
-  return is_xml_noncharacter(sequence) ? " " : sequence;
+  return sequence; // cleaned() has replaced the characters that XML 1.0 forbids
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 
 #include "base/failure.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "join/frames.hpp"
 #include "join/identity.hpp"
 #include "join/keeper.hpp"
@@ -98,6 +99,9 @@ private:
       }
       co_return; // another receive() could take the first bytes of the frame after this run
     } catch (const boost::system::system_error&) {
+    } catch (const json::exception& e) {
+      throw failure(exit_code::run,
+                    fmt::format("process 0 of this launch sent a frame with a missing or wrong member: {}", e.what()));
     }
     gone_ = true;
     io_.stop();
@@ -111,15 +115,27 @@ private:
       return false;
     }
     if (type == "send")
-      host_.send(f.header.at("ranks").get<std::vector<std::uint32_t>>(), f.header.at("frame"),
+      host_.send(running(f.header.at("ranks"), type), f.header.at("frame"),
                  std::make_shared<const blob>(std::move(f.payload)));
     else if (type == "end")
       host_.end(f.header.at("dead"), f.header.at("why"));
     else if (type == "kill")
-      host_.kill(f.header.at("rank"));
+      for (const std::uint32_t rank : running({f.header.at("rank")}, type)) host_.kill(rank);
     else if (type == "ping")
       wire_->send({{"t", "pong"}, {"at", f.header.at("at")}, {"clock", rg::steady_ns()}});
     return true;
+  }
+
+  // Returns those of the ranks that have not ended. Throws failure (run) if one of them is not of this host; `type` is
+  // that of the frame that names them.
+  std::vector<std::uint32_t> running(std::vector<std::uint32_t> ranks, const std::string& type) const {
+    for (const std::uint32_t rank : ranks)
+      if (!std::ranges::binary_search(ranks_, rank))
+        throw failure(exit_code::run, fmt::format("process 0 of this launch sent a frame \"{}\" for rank {}: expected "
+                                                  "one of those that run on this host ({})",
+                                                  type, rank, ranks_.empty() ? "none" : ranges_of(ranks_)));
+    std::erase_if(ranks, [this](std::uint32_t rank) { return !running_.contains(rank); });
+    return ranks;
   }
 
   asio::awaitable<void> keep_time() {

@@ -106,6 +106,19 @@ std::optional<place> pmix_place(const variables& v, const std::optional<place>& 
   return p;
 }
 
+// A launcher that starts torchrun's agents starts one for each node. Throws failure (usage) for another number of
+// processes: then it was started by a process of torchrun, and its processes have inherited one RANK.
+void expect_agents(const variables& v, const launched_pair& launched) {
+  const auto agents = v.number("GROUP_WORLD_SIZE");
+  if (agents && launched.size && *agents != launched.size)
+    throw failure(
+        exit_code::usage,
+        fmt::format("{}={} in the environment, but GROUP_WORLD_SIZE={}: expected as many processes as torchrun has "
+                    "agents. If a process of torchrun started them, all have its RANK: let torchrun start regatta, or "
+                    "run the other launcher with `env -u TORCHELASTIC_RUN_ID -u RANK -u WORLD_SIZE`",
+                    launched.size_name, launched.size, *agents));
+}
+
 // Returns the place that mpirun, srun or mpiexec gives; torchrun's variables must agree with it.
 std::optional<place> launcher_place(const variables& v) {
   const auto slurm = slurm_place(v);
@@ -122,6 +135,10 @@ std::optional<place> launcher_place(const variables& v) {
     if (p && p->at.size != 1 && !found) found = p;
   const auto torch = v.pair("torchrun", "RANK", "WORLD_SIZE");
   if (found && torch && torch->size > 1) {
+    if (v.has("TORCHELASTIC_RUN_ID")) {
+      expect_agents(v, found->at);
+      return {};
+    }
     expect_agreement(found->at, *torch);
     if (!found->pmix && v.has("MASTER_ADDR") && v.has("MASTER_PORT") && v.has("REGATTA_SECRET_FILE")) {
       found->host = "MASTER_ADDR";
@@ -290,10 +307,10 @@ std::optional<place> deciding_place(const variables& v) {
                                 v.said({own->at.rank_name, own->at.size_name}), own->at.size, to_meet_anywhere));
     return own;
   }
-  // torchrun's agent is started by other launchers, but hardly starts one.
-  if (v.has("TORCHELASTIC_RUN_ID"))
+  const auto launched = launcher_place(v);
+  if (v.has("TORCHELASTIC_RUN_ID")) // the other launcher has started torchrun's agents
     if (auto torch = torchrun_place(v)) return torch;
-  if (auto launched = launcher_place(v)) return launched;
+  if (launched) return launched;
   if (auto kubeflow = kubeflow_place(v)) return kubeflow->at.size == 1 ? std::nullopt : kubeflow;
   if (auto torch = torchrun_place(v)) return torch;
   if (const char* pod = pod_index(v))

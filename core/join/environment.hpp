@@ -53,7 +53,8 @@ struct launcher_environment {
 // (usage), which names the variables and says what to do, if
 // - a variable says that there are several processes, but nothing says how they meet;
 // - only some of a launcher's variables are set, or one has a value that it cannot have;
-// - two launchers' variables disagree on rank or size, unless REGATTA_RANK decides;
+// - two launchers' variables disagree on rank or size, unless REGATTA_RANK decides; of torchrun's agent, if another
+//   launcher has started another number of processes than there are agents;
 // - they meet at an address that other hosts can reach, but REGATTA_SECRET_FILE is not set.
 // docs/cluster.md lists the variables. [any]
 std::optional<launcher_environment> find_launcher(const environment& variables);

@@ -42,7 +42,7 @@ rg_status transport_host::open(const char* id, rg_nested& out) {
     made.functions = &c.transport;
     if (const rg_status s = c.transport.create(this->c(), values.data(), &made.self); s < 0) return s;
     rg::fill_versioned(&out, made);
-    nested_files_.push_back(c.file.string());
+    nested_.push_back(c.id);
     return RG_OK;
   } catch (const failure& f) {
     throw rg::error(RG_E_CONFIG, f.what());
@@ -62,7 +62,7 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   stage(who, "was made");
   call(host, name, [&] { return c.transport.create(host.c(), values.data(), &self); });
   // A transport that throws, against the interface, is not destroyed; the process that runs this ends soon.
-  transport_summary s{rg::make_versioned<rg_transport_caps>(), "", {}, false, host.nested_files()};
+  transport_summary s{rg::make_versioned<rg_transport_caps>(), "", {}, false, host.nested()};
   stage(who, "was described");
   call(host, name, [&] { return c.transport.caps(self, &s.caps); });
   for (const char* e : checked_extensions(c.transport, self, name)) {
@@ -73,7 +73,7 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   }
   stage(who, "was ended");
   c.transport.destroy(self);
-  s.files.push_back(c.file.string());
+  s.transports.push_back(id);
   validate(s.caps, name);
   if (s.caps.device) s.device = s.caps.device;
   return s;

@@ -23,8 +23,8 @@ public:
   // `more` returns extensions other than "regatta.nest/1", or null for an id that it does not have; it may be empty.
   explicit transport_host(const registry& plugins, log_function log = {}, extension_function more = {});
 
-  // Returns the files of the transports that a transport has opened through this host so far. [main]
-  const std::vector<std::string>& nested_files() const noexcept { return nested_files_; }
+  // Returns the ids of the transports that a transport has opened through this host so far. [main]
+  const std::vector<std::string>& nested() const noexcept { return nested_; }
 
 private:
   rg_status open(const char* id, rg_nested& out);
@@ -32,7 +32,7 @@ private:
   const registry& plugins_;
   rg_nest nest_;
   std::atomic<rg_region> last_region_ = UINT32_MAX; // the engine counts its regions from 1 upwards
-  std::vector<std::string> nested_files_;
+  std::vector<std::string> nested_;
 };
 
 // Properties of a transport, read from an instance that never connects.
@@ -41,7 +41,7 @@ struct transport_summary {
   std::string device;                  // caps.device, kept when the plugin is gone; empty: any kind of device
   std::vector<std::string> extensions; // ids of the extensions that an instance has, in alphabetical order
   bool collectives;                    // whether it offers an all-reduce that sums RG_F32
-  std::vector<std::string> files;      // plugin files that it needs: its own, and those of nested transports
+  std::vector<std::string> transports; // ids: those that it has opened, and its own, which is the last one
 };
 
 // Creates an instance with these parameters (others have their defaults), reads its properties and destroys it. Calls

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "experiment/schema.hpp"
+#include "report/fields.hpp"
 
 #if __has_include("git_state.hpp")
 #include "git_state.hpp"
@@ -84,11 +85,17 @@ json measured_in(const json& context) {
   return experiment;
 }
 
+// Returns a member of an element of a list; null if there is none.
+json member_of(const json& element, const char* name) {
+  return element.is_object() ? element.value(name, json()) : json();
+}
+
 // Returns for example "model mlp" -> SHA-256 of its file.
 std::map<std::string, json> plugins_in(const json& context) {
   std::map<std::string, json> sums;
   for (const json& plugin : context.value("plugins", json::array()))
-    sums[plugin.value("kind", "") + " " + plugin.value("id", "")] = plugin.value("sha256", json());
+    sums[plain_text(member_of(plugin, "kind")) + " " + plain_text(member_of(plugin, "id"))] =
+        member_of(plugin, "sha256");
   return sums;
 }
 
@@ -96,7 +103,8 @@ std::map<std::string, json> plugins_in(const json& context) {
 std::map<std::string, json> data_in(const json& context) {
   std::map<std::string, json> sums;
   for (const json& set : context.value("data", json::array()))
-    if (const json sum = set.value("sha256", json()); !sum.is_null()) sums[set.value("path", "")].push_back(sum);
+    if (const json sum = member_of(set, "sha256"); !sum.is_null())
+      sums[plain_text(member_of(set, "path"))].push_back(sum);
   return sums;
 }
 
@@ -104,7 +112,7 @@ std::map<std::string, json> data_in(const json& context) {
 json hosts_in(const json& context) {
   json list = json::array();
   for (const json& host : context.value("hosts", json::array()))
-    list.push_back({host.value("name", json()), host.value("cpu", json()), host.value("cores", json())});
+    list.push_back({member_of(host, "name"), member_of(host, "cpu"), member_of(host, "cores")});
   return list;
 }
 

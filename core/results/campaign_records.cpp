@@ -104,6 +104,9 @@ void campaign_records::add_run(const json& record) {
   std::vector<timed_host> hosts;
   for (const json& host : member<std::vector<json>>(record, "hosts")) hosts.push_back(timed_host_from_json(host));
   run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"), hosts);
+  // It is not known when the backward passes of devices end: their records have the end of the step in its place.
+  if (experiment_.cases[index].train.device != "cpu")
+    for (worker_pace& pace : figures.paces) pace.last.reset();
   round_runs& round = rounds_[round_number];
   if (role == "case") {
     recorded_repeat repeat;

@@ -68,7 +68,8 @@ struct worker_pace {
   std::string host;
   double compute_seconds = 0; // median over its counted steps of the step without the time that it was blocked
   // In which share of the steps it was the last worker that ended its backward pass; std::nullopt: the strategy is
-  // asynchronous without a bound, or the clocks of the hosts are not known well enough.
+  // asynchronous without a bound, the clocks of the hosts are not known well enough, or the workers compute on devices
+  // (campaign_records.cpp).
   std::optional<double> last;
 };
 

@@ -54,8 +54,8 @@ double region_of_round(const experiment& e, const campaign_records& records, con
 }
 
 // Returns the factor by which the runs of a group are to be longer, after the first rounds with the configured length.
-// 1 if the rounds that it takes do not fit into the time that is left, and for a case with an evaluation or an epoch's
-// schedule: its number of steps means something.
+// 1 if the rounds that it takes do not fit into the time that is left, and if a case of the group has an evaluation,
+// whose figures depend on the number of steps, or so many steps that `longest` times as many are more than can be kept.
 std::int64_t longer_runs(const experiment& e, const campaign_records& records, const std::vector<std::size_t>& group,
                          const group_time& time, std::size_t rounds) {
   std::vector<variance_parts> figures;

@@ -166,6 +166,12 @@ def lost():
           f"{statuses}\n{again.text()}")
 
 
+def lost_and_refused():
+    """The campaign ends with the code of the case that was refused, not with that of the lost host."""
+    of_process("lost_and_refused", lambda l: l.agent("n3"), r"host n3 \(ranks 6, 7\): its connection ended", codes=(2,),
+               **{"sweep_transport.plugin": ["tcp", "null"]})
+
+
 def coordinator():
     """Also: --resume runs what the end of the campaign left."""
     launch = of_process("coordinator", lambda l: l.campaign(), r"process 0 of this launch has ended",
@@ -213,7 +219,7 @@ def slow():
     ends("slow", launch, codes=(130,))
 
 
-CASES = [link, cut, rank, agent, keeper, lost, coordinator, process_0, terminated, slow, poweroff, coordinator_host]
+CASES = [link, cut, rank, agent, keeper, lost, lost_and_refused, coordinator, process_0, terminated, slow, poweroff, coordinator_host]
 chosen = sys.argv[1:] or [c.__name__ for c in CASES]
 for case in CASES:
     if case.__name__ in chosen:

@@ -6,6 +6,7 @@
 #include "registry/sha256.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 using namespace regatta::test;
 
@@ -135,7 +136,7 @@ TEST_CASE("a binary without sources is loaded only if the user trusts it, and fr
   CHECK(
       has(refused.err, "strategy star: the artifact has a binary (plugins/star.so) without sources, which is not run"));
   CHECK_FALSE(fs::exists(s.path / "no"));
-  CHECK(program(s, "reproduce x.tar.gz --dry-run --trust-binaries").code == 0);
+  CHECK(program(s, "reproduce x.tar.gz --dry-run --trust-binaries --progress json").code == 0);
   CHECK(has(read(s.path / "out"),
             "strategy star: the artifact's plugins/star.so is loaded, because of --trust-binaries\n"));
 
@@ -143,6 +144,52 @@ TEST_CASE("a binary without sources is loaded only if the user trusts it, and fr
   CHECK_MESSAGE(trusted.code == 0, trusted.out, trusted.err);
   for (const json& plugin : parsed(read(s.path / "yes/result/result.json")).at("context").at("plugins"))
     if (plugin.at("id") == "star") CHECK(has(plugin.at("path"), "/yes/artifact/plugins/star.so"));
+}
+
+TEST_CASE("a transport within another one and the plugins of baselines are listed, packed, announced and checked") {
+  const temporary_folder s;
+  fs::create_directory(s.path / "mine");
+  fs::copy(REGATTA_NESTED_TRANSPORT, s.path / "mine/exacting.so");
+  std::ofstream(s.path / "x.toml") << experiment;
+  const std::string options = " --set transport.plugin=shaped --set transport.over=exacting --plugin-path mine "
+                              "--set measure.baseline=true --set measure.repeats=1 --sweep strategy.plugin=allreduce";
+  const outcome ran = program(s, "run x.toml --out r --progress never" + options);
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const json result = parsed(read(s.path / "r/result.json"));
+  std::vector<std::string> listed;
+  for (const json& plugin : result.at("context").at("plugins")) {
+    listed.push_back(plugin.at("kind").get<std::string>() + " " + plugin.at("id").get<std::string>());
+    CHECK(plugin.at("nested_in") == (plugin.at("id") == "exacting" ? json{"shaped"} : json::array()));
+  }
+  CHECK(listed == std::vector<std::string>{"model null", "strategy allreduce", "transport shaped", "transport exacting",
+                                           "strategy none", "transport null"});
+
+  REQUIRE(program(s, "artifact r -o x.tar.gz").code == 0);
+  CHECK(has(read(s.path / "out"), "plugins/exacting.so\n"));
+  CHECK(program(s, "run --again r --progress never --out again").code == 0); // finds it where it was
+  json other = result;
+  for (json& plugin : other["context"]["plugins"])
+    if (plugin["id"] == "exacting" || plugin["id"] == "none") plugin["sha256"] = "0123";
+  fs::create_directory(s.path / "other");
+  std::ofstream(s.path / "other/result.json") << other.dump();
+  CHECK(program(s, "run --again other --progress never --out changed").code == 0);
+  CHECK(has(read(s.path / "err"), "warning: transport exacting is another binary than in other (SHA-256 0123"));
+  CHECK(has(read(s.path / "err"), "warning: strategy none is another binary than in other (SHA-256 0123"));
+
+  fs::remove_all(s.path / "mine"); // as on another machine
+  CHECK(program(s, "run --again r --progress never --out gone").code == 3);
+  CHECK(has(read(s.path / "err"), "r: cannot run again: transport exacting (version "));
+  CHECK(program(s, "reproduce x.tar.gz --out no --progress never").code == 77);
+  CHECK(has(read(s.path / "err"),
+            "transport exacting: the artifact has a binary (plugins/exacting.so) without sources, which is not run"));
+  const outcome trusted = program(s, "reproduce x.tar.gz --out yes --progress json --trust-binaries");
+  CHECK_MESSAGE(trusted.code == 77, trusted.err); // no claims
+  CHECK(has(trusted.out, "transport exacting: the artifact's plugins/exacting.so is loaded"));
+  CHECK(has(trusted.out, "strategy none: the same binary is installed here\n"));
+  std::istringstream lines(trusted.err);
+  json last;
+  for (std::string line; std::getline(lines, line);) CHECK_NOTHROW(last = json::parse(line));
+  CHECK(last.value("kind", "") == "end");
 }
 
 TEST_CASE("sources are packed and built again against an installation") {

@@ -63,10 +63,6 @@ const std::string* kernel_choices::known(const std::string& name, const std::str
   return timed_ ? cache_.find(machine_ + shape) : nullptr;
 }
 
-void kernel_choices::remember(const std::string& shape, const std::string& algorithm, const std::string& why) {
-  cache_.add(machine_ + shape, algorithm, why);
-}
-
 std::size_t kernel_choices::choose(const std::string& name, const std::string& shape,
                                    const std::vector<std::string>& algorithms,
                                    const std::function<double(std::size_t)>& seconds) {
@@ -92,7 +88,7 @@ std::size_t kernel_choices::choose(const std::string& name, const std::string& s
     why += (i ? ", " : "") + algorithms[i] + ' ' + text;
   }
   log_.debug(name + ": " + algorithms[best] + ", as timed (" + why + ')');
-  remember(key, algorithms[best], why);
+  cache_.add(machine_ + key, algorithms[best], why);
   return best;
 }
 

@@ -17,9 +17,6 @@
 
 namespace executors {
 
-// An executor calls choose(); or, to time in another way, known(), and if that is null and timed() holds, times the
-// candidates and calls remember(). Where `given` has no line for a name, choose() throws; known() does not, but looks
-// among the choices of remember().
 class kernel_choices {
 public:
   // `executor` names the cache file. `mode` is RG_KERNELS_FIXED or RG_KERNELS_TIMED. `given` is the text of another
@@ -44,19 +41,14 @@ public:
   std::size_t choose(const std::string& name, const std::string& shape, const std::vector<std::string>& algorithms,
                      const std::function<double(std::size_t)>& seconds);
 
-  // Returns whether the mode is RG_KERNELS_TIMED, also with `given`.
-  bool timed() const { return timed_; }
+private:
   // Returns whether `given` names an algorithm for `name`; no other may run then.
   bool given(const std::string& name) const { return given_.contains(name); }
-  // Returns the algorithm that `given` names for `name`; else, if timed, that of remember() or of the cache file for
-  // `shape`; else null. The pointer is valid until the next remember() or choose().
+  // Returns the algorithm that `given` names for `name`; else, if timed, that of an earlier choose() or of the cache
+  // file for `shape`; else null. The pointer is valid until the next choose().
   const std::string* known(const std::string& name, const std::string& shape) const;
-  // Keeps a timed choice for known(), and, if this instance uses the cache file, for the file. `why` is for readers of
-  // the file. The texts must contain no tab and no newline.
-  void remember(const std::string& shape, const std::string& algorithm, const std::string& why);
 
-private:
-  bool timed_;
+  bool timed_;   // the mode is RG_KERNELS_TIMED
   bool follows_; // `given` was not null
   const rg::logger& log_;
   plugins::choice_cache cache_;

@@ -11,6 +11,25 @@
 using namespace data_fixture;
 using namespace regatta;
 
+TEST_CASE("threads that read a dataset count beside the compute thread, except of formats that one thread reads") {
+  data_config c;
+  c.threads = 4;
+  for (const char* format : {"imagenet", "criteo", "words", "sentences", "parallel", "queries", "cifar10", "npy"}) {
+    CAPTURE(format);
+    c.format = format;
+    const std::size_t more = c.format == "cifar10" || c.format == "npy" ? 0 : 3;
+    c.source = "dataset";
+    CHECK(input_threads(c) == more);
+    c.source = "queue";
+    c.queue_source = "dataset";
+    CHECK(input_threads(c) == more + 1);
+    c.queue_source = "random";
+    CHECK(input_threads(c) == 1);
+    c.source = "random";
+    CHECK(input_threads(c) == 0);
+  }
+}
+
 TEST_CASE("any share of a batch is the same samples, on any number of threads, behind a queue or not") {
   const temporary_folder f;
   generate_criteo_like(f.path, 100, 1);

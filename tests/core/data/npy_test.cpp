@@ -112,12 +112,13 @@ TEST_CASE("files that do not fit the model are refused with both sides named") {
   CHECK(contains(refused(values("x", RG_F32, {2}), exit_code::usage), "x.npy: cannot be opened"));
   CHECK(contains(refused(values("../x", RG_F32, {2}), exit_code::usage), "name of a file"));
   folder.write("x.npy", with_head(dictionary("<f4", "(3, 2)"), bytes_of<float>({1, 2, 3, 4, 5, 6})));
-  CHECK(contains(refused(values("x", RG_F32, {3})), "x.npy: has samples of 2, but the model's input \"x\" takes 3"));
-  CHECK(contains(refused(values("x", RG_F32, {})), "takes one number"));
-  CHECK(contains(refused(values("x", RG_I32, {2})), "elements of type f4"));
-  CHECK(contains(refused(index("x", RG_I32, {2}, 10)), "elements of type f4"));
+  CHECK(contains(refused(values("x", RG_F32, {3}), exit_code::usage),
+                 "x.npy: has samples of 2, but the model's input \"x\" takes 3"));
+  CHECK(contains(refused(values("x", RG_F32, {}), exit_code::usage), "takes one number"));
+  CHECK(contains(refused(values("x", RG_I32, {2}), exit_code::usage), "elements of type f4"));
+  CHECK(contains(refused(index("x", RG_I32, {2}, 10), exit_code::usage), "elements of type f4"));
   folder.write("x.npy", with_head(dictionary("<i8", "(2,)"), bytes_of<std::int64_t>({1, 2})));
-  CHECK(contains(refused(values("x", RG_I32, {})), "elements of type i8"));
+  CHECK(contains(refused(values("x", RG_I32, {}), exit_code::usage), "elements of type i8"));
   folder.write("x.npy", with_head(dictionary("<f4", "()"), bytes_of<float>({1})));
   CHECK(contains(refused(values("x", RG_F32, {})), "one sample per row"));
   folder.write("x.npy", with_head(dictionary("<f4", "(0, 2)"), ""));

@@ -61,9 +61,12 @@ const settings secret{{"REGATTA_SECRET_FILE", "/run/secret"}};
 const settings torchrun = secret + settings{{"RANK", "1"},
                                             {"WORLD_SIZE", "4"},
                                             {"LOCAL_WORLD_SIZE", "2"},
+                                            {"GROUP_WORLD_SIZE", "2"},
                                             {"MASTER_ADDR", "node1"},
                                             {"MASTER_PORT", "29500"},
                                             {"TORCHELASTIC_RUN_ID", "job"}};
+// Agents that mpirun has started, one on each of four nodes.
+const settings agents = mpirun + torchrun + settings{{"LOCAL_WORLD_SIZE", "1"}, {"GROUP_WORLD_SIZE", "4"}};
 const settings kubernetes =
     secret +
     settings{{"JOB_COMPLETION_INDEX", "1"}, {"REGATTA_RANKS", "4"}, {"REGATTA_COORDINATOR", "job-0.svc:29400"}};
@@ -128,6 +131,14 @@ const std::vector<row> table = {
      {"RANK=1", "WORLD_SIZE is not set"},
      torchrun + settings{{"RANK", "4"}},
      {"RANK=4", "WORLD_SIZE=4"}},
+    {"torchrun's agents under mpirun, and mpirun within a process of torchrun",
+     agents,
+     "torchrun",
+     meeting::address,
+     without(agents, "WORLD_SIZE"),
+     {"RANK=1", "WORLD_SIZE is not set"},
+     agents + settings{{"LOCAL_WORLD_SIZE", "2"}, {"GROUP_WORLD_SIZE", "2"}},
+     {"OMPI_COMM_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "env -u TORCHELASTIC_RUN_ID"}},
     {"Kubernetes indexed job",
      kubernetes,
      "a Kubernetes indexed job",
@@ -161,7 +172,7 @@ void check_refusal(const settings& s, const std::vector<std::string>& names) {
 
 } // namespace
 
-TEST_CASE("eight environments join when they are complete, and are refused by name otherwise") {
+TEST_CASE("nine environments join when they are complete, and are refused by name otherwise") {
   for (const row& r : table) {
     CAPTURE(r.name);
     const auto launch = found_in(r.complete);
@@ -244,7 +255,7 @@ TEST_CASE("one process is no launch, and neither is a script that launches") {
 }
 
 TEST_CASE("the innermost of several launchers counts") {
-  const settings agent = torchrun + settings{{"RANK", "5"}, {"WORLD_SIZE", "8"}};
+  const settings agent = torchrun + settings{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"GROUP_WORLD_SIZE", "4"}};
   for (const settings& s : {srun + agent, srun_pmix + agent, mpirun + agent, kubeflow + agent}) {
     const auto launch = found_in(s);
     REQUIRE(launch);

@@ -145,6 +145,11 @@ TEST_CASE("the clocks of a run's record give the same figures when the campaign 
   CHECK(f.time.exposed_communication == Approx(0.003));
   CHECK(f.paces[1].last == 1.0);
   CHECK(f.places[1].numa_node == 1);
+  experiment on_devices = e;
+  on_devices.cases[0].train.device = "cuda";
+  campaign_records of_devices(on_devices);
+  of_devices.add(record);
+  CHECK_FALSE(of_devices.of_case(0).repeats.at(0).figures.run.paces[1].last); // whenever its backward passes ended
   json damaged = record;
   damaged["hosts"][1]["clock"][0] = "x";
   CHECK_THROWS_AS(campaign_records(e).add(damaged), failure);

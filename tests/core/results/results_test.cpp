@@ -664,6 +664,22 @@ TEST_CASE(
   json short_of_plugins = before;
   short_of_plugins.erase("plugins");
   CHECK(resume_conflict(short_of_plugins, before) == "\"plugins\"" + wrong);
+  // Lists of which the context of now has no element, and null, which matches every type.
+  const auto beside_none = [&](const char* list, const json& value) {
+    json was = before, now = before;
+    was[list] = value;
+    now[list] = json::array();
+    return resume_conflict(was, now);
+  };
+  for (const json& bad : {json::array({5}), json::array({nullptr}), json::array({{{"path", 5}, {"sha256", "1"}}}),
+                          json::array({{{"kind", 1}, {"id", nullptr}}})}) {
+    CAPTURE(bad);
+    CHECK_NOTHROW(beside_none("data", bad));
+    CHECK(beside_none("plugins", bad).ends_with("has another binary"));
+    CHECK(beside_none("hosts", bad) == "the hosts differ");
+  }
+  CHECK(beside_none("data", json::array({{{"path", 5}, {"sha256", "1"}}})) == "the data of 5 changed");
+  CHECK(damaged("/plugins/1/id", nullptr) == "strategy - has another binary");
 }
 
 namespace {
