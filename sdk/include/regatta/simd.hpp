@@ -27,10 +27,6 @@
 #define RG_SIMD_X86 1
 #endif
 
-// RG_SIMD stood before functions that were compiled for several instruction sets, in a way that nothing could cap.
-// Sources that have it compile, for the baseline alone: use widest().
-#define RG_SIMD
-
 namespace rg::simd {
 
 // Instruction sets, each with those before it: the levels that oneDNN has under these names, and `baseline` for what the
