@@ -40,6 +40,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t traced_steps = 20;
+constexpr int rounds = 3; // of measurements that are compared with each other: this machine may change
 
 // The measurements of one run of a case on this machine.
 struct measured_run {
@@ -163,16 +164,21 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   (void)c;
 }
 
-// Measures how much slower two or more workers compute side by side, up to the cores of this machine.
+// Measures how much slower two or more workers compute side by side, up to the cores of this machine: three times, each
+// after a worker alone.
 void add_contention(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& c,
-                    double alone, run_screen& screen) {
+                    run_screen& screen) {
   m.contention = {{1, 1}};
   for (std::int64_t workers = 2; workers <= static_cast<std::int64_t>(m.cores); workers *= 2) {
     case_config control = contention_of(c);
     control.cluster.workers = workers;
     if (c.train.scaling == "strong") control.train.batch *= workers; // a worker's batch stays the same
-    const measured_run together = run_once(answers, only(e, control, 0), screen);
-    m.contention.emplace_back(static_cast<double>(workers), std::max(1.0, mean_of(together, computing) / alone));
+    std::vector<double> slowdowns;
+    for (int round = 0; round < rounds; ++round) {
+      const double alone = mean_of(run_once(answers, only(e, c, 0), screen), computing);
+      slowdowns.push_back(mean_of(run_once(answers, only(e, control, 0), screen), computing) / alone);
+    }
+    m.contention.emplace_back(static_cast<double>(workers), std::max(1.0, median(slowdowns).value_or(1)));
   }
 }
 
@@ -223,13 +229,13 @@ struct measured_exchange {
 // the measured ones. `alone`: the computing of a simulation without messages.
 void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
                    double alone, plugin_facts_cache& answers) {
-  constexpr int rounds = 5; // the exposed time is almost a line over in_training
+  constexpr int iterations = 5; // the exposed time is almost a line over in_training
   const message_costs measured = m.transports.at(transport);
   message_costs& costs = m.transports.at(transport);
   costs.in_training = 1;
   std::optional<loss_fit> loss;
   double error = 0, last_factor = 0, last_got = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int i = 0; i < iterations; ++i) {
     costs.overhead_ns = measured.overhead_ns * *costs.in_training;
     costs.overhead_ns_per_byte = measured.overhead_ns_per_byte * *costs.in_training;
     std::vector<loss_sample> samples;
@@ -253,7 +259,7 @@ void fit_exchanges(machine_file& m, const std::string& transport, const std::vec
       errors.push_back(std::abs((is.computing + is.exposed) / step - 1));
     }
     error = median(errors).value_or(0);
-    if (round + 1 == rounds || !(got > 0)) break;
+    if (i + 1 == iterations || !(got > 0)) break;
     const double factor = *costs.in_training, rise = got - last_got, run = factor - last_factor;
     const double next =
         last_factor > 0 && rise * run > 0 ? factor + (expected - got) * run / rise : factor * expected / got;
@@ -272,12 +278,11 @@ void fit_exchanges(machine_file& m, const std::string& transport, const std::vec
 
 // Measures steps of two workers with a ring's messages beside steps without them, each worker on a core of its own: all
 // gradients in one bucket, which exposes the exchange, and buckets of two sizes, whose messages go beside the backward
-// pass. Three rounds: this machine may change.
+// pass.
 void add_exchanges(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& alone,
                    run_screen& screen) {
   if (m.cores < 2 * static_cast<double>(alone.cluster.threads) || alone.train.device != "cpu" || m.tensors.empty())
     return;
-  constexpr int rounds = 3;
   case_config control = alone;
   control.cluster.workers = 2;
   if (alone.train.scaling == "strong") control.train.batch *= 2; // a worker's batch stays the same
@@ -358,7 +363,7 @@ int calibrate_verb(const calibrate_options& o) {
   if (m.variation > 0.2)
     screen.say(
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
-  add_contention(m, answers, e, alone, mean_of(baseline, computing), screen);
+  add_contention(m, answers, e, alone, screen);
   screen.clear();
   const double sum = measure_add();
   m.work_ns_per_byte = sum / 3; // a sum reads two bytes and writes one for each byte
