@@ -121,10 +121,11 @@ std::string closing(const experiment& e, const campaign_estimate& all, const mac
                         fewest_repeats(m), 100 * m.precision, exact_nanoseconds(m.budget))
           : "";
   const std::string on =
-      simulated ? "by a simulation of its steps with the machine file"
-                : fmt::format("on {:g} idle core{} of {:.0f} GFLOP/s, by rough formulas: without a machine file (regatta "
-                              "calibrate, --machine) no step is simulated",
-                              machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+      simulated
+          ? "by a simulation of its steps with the machine file"
+          : fmt::format("on {:g} idle core{} of {:.0f} GFLOP/s, by rough formulas: without a machine file (regatta "
+                        "calibrate, --machine) no step is simulated",
+                        machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
   return fmt::format("Nothing was run. {} {} {}.{}", which,
                      all.total.seconds < 1 ? "less than 1 s" : "about " + human_duration(all.total.seconds), on,
                      sampling);
