@@ -124,7 +124,7 @@ def differences():
             r"/dev/shm/plugins/allreduce.so is missing on host n3")
     cluster.on("n3", "sh", "-c", f"cd /dev/shm/plugins && cp {plugins}/allreduce.so . && printf x >>allreduce.so")
     table = (r"the hosts have different plugins, by SHA-256:", r"  +n0 +n3\n",
-             r"/dev/shm/plugins/allreduce\.so +[0-9a-f]{64} +[0-9a-f]{64}\n")
+             r"/dev/shm/plugins/allreduce\.so +[0-9a-f]{64} +[0-9a-f]{64}")
     refused("a plugin that differs on one host", Launch(cluster, pair, *with_plugin), *table,
             r"or allow the difference with --allow-different-binaries")
     out = str(folder / "other-plugin")

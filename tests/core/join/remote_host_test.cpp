@@ -146,7 +146,7 @@ TEST_CASE("no ping follows the end of a run, however late the agent answers it")
 }
 
 TEST_CASE("a host of which a launched process has ended can take part in no further run, and the process is named") {
-  connected_host host;
+  connected_host host(false, true);
   host.agent.gone = {5};
   const launch_result r = host.run();
   CHECK_FALSE(r.failure);
