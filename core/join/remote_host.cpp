@@ -128,7 +128,7 @@ rank_sign remote_host::sign(std::uint32_t rank) const {
 }
 
 bool remote_host::quiet(clock::time_point now) const {
-  return !done_ && (some_are_quiet_ || now - wire_->heard() > late_host);
+  return !done_ && (broken_ || some_are_quiet_ || now - wire_->heard() > late_host);
 }
 
 void remote_host::tick(clock::time_point now, clock::duration late) {
@@ -155,6 +155,7 @@ asio::awaitable<void> remote_host::serve() {
   } catch (const failure& e) {
     why = e.what();
   }
+  broken_ = true; // the cause of what ranks of other hosts may suspect meanwhile
   // If the launcher ends its whole job, its signal to this process may come a moment later, and says more.
   asio::steady_timer timer(io_);
   timer.expires_after(loss_pause);

@@ -77,6 +77,7 @@ private:
   std::shared_ptr<channel> wire_;
   std::map<std::uint32_t, rank_sign> signs_;
   bool some_are_quiet_ = false; // by the latest "signs"
+  bool broken_ = false;         // the connection has ended, and lose() follows
   bool ranks_ended_ = false;    // "done" has come
   bool over_ = false;           // finish() or lose() was called: no more frames are sent
   bool done_ = false;           // the agent has sent its last frame of this run, or lose() was called
