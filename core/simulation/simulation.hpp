@@ -86,10 +86,10 @@ enum class folding : std::uint8_t {
   off, // every rank is simulated
   // Ranks that are alike have one history: where the strategy declares a symmetry (rg_plan.symmetry), only one of each
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
-  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of `off`,
-  // to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is at most
-  // 128 bytes a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where ranks cannot
-  // be alike: without ghosts, with sparse tables, several ranks on a link, ...
+  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of
+  // `off`, to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is
+  // at most 128 bytes a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where ranks
+  // cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...
   on,
   // As `on`, with a second member of each class. Throws failure (plugin) if its messages differ from those of the
   // first: the strategy declares a symmetry that it does not have.
@@ -118,7 +118,7 @@ struct simulation_setup {
   // depend neither on the step nor on the weights; `pull` and `constant` are ignored.
   bool cancelling = false;
   // Indices of tensors whose gradient is special, but for `cancelling`; the default: none is.
-  std::size_t late_tensor = SIZE_MAX; // 0 in the first late_steps steps, as behind weights that begin with 0
+  std::size_t late_tensor = SIZE_MAX; // 0 in steps 0 and 1 (late_steps), as behind weights that begin with 0
   std::size_t flat_tensor = SIZE_MAX; // a matrix of rank 1, though those of the workers are of full rank; not with pull
   std::int64_t table_rows = 0;        // of a sparse table; 0: there is none
   std::int64_t table_row = 5;         // elements per row
@@ -157,8 +157,7 @@ struct simulation_result {
   std::vector<std::vector<float>> weights; // final weights of the whole arena, by worker; empty with ghosts
   // A checksum of the weights that each step of each worker computed with, by worker and step; empty with ghosts.
   std::vector<std::vector<std::uint64_t>> checksums;
-  // Rows of the table that differ from their initial values, by rank and row number: in the worker role and in the
-  // server role.
+  // Rows of the table that were updated or written, by rank and row number: in the worker role and in the server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
   std::vector<std::uint64_t> server_held;         // rows that take memory in the server role, by rank
   std::vector<virtual_network::counts> counted;   // by rank
@@ -175,11 +174,12 @@ struct simulation_result {
   std::size_t left_over = 0; // operations of the network that never ended
 };
 
-// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for, after 100 million
-// rounds and more in which no worker ends a step, if members of the setup do not fit its ranks or tensors,
-// if weights are NaN or change while a step still reads them, on a virtual_network::misuse(), or if ghosts are
-// requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy wrote
-// outside of its buffers or into the padding behind a tensor. Requires that plugins.find() loads.
+// Runs to the end. Throws std::runtime_error on a deadlock, with what each rank waits for; if no worker ends a step
+// during 100 million turns of the time loop and 100,000 more for each rank; if members of the setup do not fit its
+// ranks or tensors; if weights are NaN or change while a step still reads them; on a virtual_network::misuse(); or if
+// ghosts are requested and the strategy works on bytes. Throws failure as strategy_host does, also (plugin) if the
+// strategy wrote outside of its buffers or into the padding behind a tensor. Requires a registry that has the
+// components' functions: registry::loading(), or registry::of_files() with trust::tried.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 } // namespace regatta
