@@ -9,7 +9,7 @@
 
 namespace regatta {
 
-// Answers the coordinator's requests "address", "files", "listen" and "probe" (join/agent.hpp). [main]
+// Answers the coordinator's requests "address", "files", "libraries", "listen" and "probe" (join/agent.hpp). [main]
 class host_requests {
 public:
   // Returns the answer; it has the member "error" if the request could not be met. Throws nlohmann::json::exception if
@@ -17,7 +17,7 @@ public:
   nlohmann::json answer(const nlohmann::json& request);
 
 private:
-  std::vector<unique_fd> open_; // the ports of "listen"
+  std::vector<unique_fd> open_; // the ports of the last "listen"
 };
 
 } // namespace regatta
