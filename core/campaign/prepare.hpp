@@ -57,8 +57,8 @@ std::vector<case_config> runs_of(const case_config& c);
 // data.evaluation_path, measure.evaluate_every, and the cluster's workers, servers, colocate, hosts and straggler.
 std::string baseline_key(const case_config& c);
 // Returns a text that two cases have in common only if they use the same kernels: same model, train.batch (under strong
-// scaling also the same number of workers), train.batch_unit, micro-batches, precision, device, train.executor, threads
-// and `row_major`: whether the case's strategy has RG_PLAN_ROW_MAJOR.
+// scaling also the same number of workers), train.batch_unit, micro-batches, precision, device, train.executor,
+// train.isa, threads and `row_major`: whether the case's strategy has RG_PLAN_ROW_MAJOR.
 std::string kernels_key(const case_config& c, bool row_major);
 
 // Sets how long the ranks of a plan may make no progress, from the value of measure.timeout: a time such as "20s";

@@ -14,7 +14,8 @@ struct progress {
   std::string label;                      // "allreduce, shm, 2 workers"
   std::string phase;                   // "baseline", "baseline-again", "contention", "timing kernels"; empty: the case
   std::size_t repeat = 1, repeats = 1; // repeat counts from 1; repeats is 0: as many as measure.precision needs
-  // Half of the interval of E or samples/s over its median, the largest of the cases that run. std::nullopt: not known.
+  // Half of the interval of E or samples/s over its median, the largest of the cases of the current round (those that
+  // share a baseline). std::nullopt: not known.
   std::optional<double> half_width;
   // `step`: steps, warm-up included, that the slowest worker has completed of those that have completed one; 0: none
   // has. `steps`: steps of the run, warm-up included; 0: unknown.

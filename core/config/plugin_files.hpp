@@ -17,7 +17,8 @@ namespace regatta {
 std::vector<std::string> plugin_files(const settings& all, const folders& start);
 
 // Replaces each file by the id of its component of the key's kind. A component that another plugin with the same id
-// hides does not count. If the file has none or several of this kind, adds an error and marks the key as spoiled.
+// hides does not count. If the file has none or several of this kind, adds an error and marks the key as spoiled:
+// later checks skip it.
 void replace_plugin_files(settings& all, const folders& start, const catalogue& components, diagnostics& wrong);
 
 } // namespace regatta

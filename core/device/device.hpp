@@ -21,10 +21,10 @@
 
 namespace regatta {
 
-// [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does. A
-// call that fails throws failure by the status of the executor's function: RG_E_CONFIG usage, RG_E_UNSUPPORTED skipped,
-// RG_E_PLUGIN plugin, others run, such as for a lack of memory. Errors of enqueued work appear in a later call.
-// sensors() and freeing memory do not throw.
+// [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does;
+// passed(), elapsed(), sensors() and waiting for the device do not take it. A call that fails throws failure by the
+// status of the executor's function: RG_E_CONFIG usage, RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run, such
+// as for a lack of memory. Errors of enqueued work appear in a later call. sensors() and freeing memory do not throw.
 class device final : public processor {
 public:
   // `watching` computes nothing: it waits for fences of other streams in order to notify the host. `streams` is the
