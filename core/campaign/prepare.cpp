@@ -86,11 +86,12 @@ std::string role_of(const rg_cluster& c) {
 }
 
 // Assigns CPUs and addresses to the ranks of each host, and fills run.ranks. Ranks of oversubscribed hosts do not spin.
+// `own_threads`: rg_transport_caps.own_threads.
 void assign_hosts(prepared_run& run, const case_config& c, const placement& places, const host_group* hosts,
-                  const std::vector<std::vector<std::string>>& addresses) {
+                  const std::vector<std::vector<std::string>>& addresses, std::size_t own_threads) {
   const cluster_layout& layout = run.job.layout;
   run.job.several_hosts = hosts && hosts->hosts().size() > 1;
-  const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data);
+  const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data) + own_threads;
   std::map<std::uint32_t, std::vector<std::uint32_t>> ranks; // by host
   for (std::uint32_t r = 0; r < layout.size(); ++r) ranks[hosts ? places.host[r] : 0].push_back(r);
   std::map<std::uint32_t, std::vector<int>> cpus_of;
@@ -182,7 +183,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
                                          steps, run.job.steps, strategy.id, plan.period));
   }
 
-  assign_hosts(run, c, placed.places, hosts, addresses);
+  assign_hosts(run, c, placed.places, hosts, addresses, facts.caps.own_threads);
   return run;
 }
 

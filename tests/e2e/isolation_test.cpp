@@ -240,6 +240,15 @@ TEST_CASE("a transport's capabilities and a strategy's plan are looked at as wel
   refused("strategy", "liar_plan", strategies);
 }
 
+TEST_CASE("threads of a transport count as cores") {
+  const temporary_folder s;
+  std::ofstream(s.path / "x.toml") << small;
+  const outcome o = program(s, "run x.toml --dry-run" + options +
+                                   "--set transport.plugin=liar_net --set 'transport.mistake=many threads'");
+  CHECK(o.code == 0);
+  has(o.out + o.err, " x 1001 threads on ");
+}
+
 // The baseline runs first: the case must end as if it had found out itself.
 TEST_CASE("a case whose baseline cannot run on this machine is skipped, and never looks like a finished one") {
   const temporary_folder s;
