@@ -405,6 +405,7 @@ inline void check_recomputed(const json& entry) {
                                        "global_batch",
                                        "lossy",
                                        "fingerprint",
+                                       "isa",
                                        "kernels",
                                        "repeats",
                                        "sampling",
