@@ -19,7 +19,7 @@ struct reproduce_options {
   std::string file, out; // `out`: a folder that is missing or empty; empty: results/reproduce-NAME-TIME
   std::vector<std::string> set, plugin_path;
   bool trust_binaries = false, dry_run = false;
-  std::string progress = "auto"; // auto, always or never
+  std::string progress = "auto"; // auto, always, never or json
   std::string command;           // as typed
 };
 

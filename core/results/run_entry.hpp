@@ -11,10 +11,11 @@
 
 namespace regatta {
 
-// [any] Returns one run as an object for "repeats" in result.json, with the values behind every figure of a case, so
-// that each figure can be recomputed. docs/measurement.md names the members. Of more than 1000 steps (of a worker) or
-// losses, at most 1000 evenly spread ones are listed, with the numbers of their steps. A worker's steps are numbered
-// from the first timed one; the steps of losses from the first warm-up step. `m` has the target of the metric.
+// [any] Returns one run as an object for "repeats" in result.json, with the values from which the figures of a case can
+// be recomputed. docs/measurement.md names the members. Of more than 1000 steps (of a worker) or losses, at most 1000
+// evenly spread ones are listed, with the numbers of their steps; quantiles of steps are then approximate. A worker's
+// steps are numbered from the first timed one; the steps of losses from the first warm-up step. `m` has the target of
+// the metric.
 nlohmann::json run_entry(const run_figures& run, const measure_config& m);
 
 // Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and for the listed losses arrays of

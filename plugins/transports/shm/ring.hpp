@@ -55,7 +55,7 @@ constexpr std::uint64_t record_bytes(std::uint64_t payload) {
   return round_up(sizeof(record) + payload, cache_line);
 }
 
-// Shared by both sides, besides the records. Each line has one writer.
+// Shared by both sides, besides the records. Each line has one writer, but the consumer resets `starved`.
 struct ring_state {
   struct alignas(cache_line) consumer_line {
     std::atomic<std::uint64_t> tail;   // position: all records before it have been passed
