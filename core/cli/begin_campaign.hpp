@@ -19,7 +19,8 @@ namespace regatta {
 
 // [main] Returns the context's "plugins": the model, executor, strategy and transport of each case, with the parameters
 // of the first case that has it; then the transports that those open within them (`over` of shaped), and the plugins of
-// the baselines. Each plugin is listed once; "nested_in" has the transports that open it.
+// the baselines. Each plugin is listed once; "nested_in" has the transports of cases that open it, themselves or by
+// another one.
 nlohmann::json plugins_of(plugin_facts_cache& answers, const experiment& e, plugin_files& files);
 
 // [main] Adds the files of the experiment: as written and resolved, and each case. `file` is empty if there is none:

@@ -101,7 +101,7 @@ TEST_CASE("names that are no keys") {
   CHECK(after_model("[trian]\nbatch = 3\n") == "f.toml:3:2: error: trian: no such key, did you mean \"train\"?");
   CHECK(after_model("[train]\nzzz = 3\n") ==
         "f.toml:4:1: error: train.zzz: no such key; [train] has batch, batch_unit, scaling, accumulate, precision, "
-        "emulate, device, executor, kernels, graphs, debug");
+        "emulate, device, executor, kernels, isa, graphs, debug");
   CHECK(complaint("workers = 3\n" + mlp) ==
         "f.toml:1:1: error: workers: no such key, did you mean \"cluster.workers\"?");
   CHECK(after_model("[train]\nworkers = 3\n") ==
