@@ -155,7 +155,8 @@ TEST_CASE("gradients are compared with those in files") {
   const outcome wrong = compare("five_percent_in_bias");
   CHECK(wrong.code == 1);
   CHECK(wrong.out.find("the gradient of bias differs from the reference by ") != std::string::npos);
-  CHECK(wrong.out.find(" --reference right/gradients --in-process") != std::string::npos); // the command to run it again
+  CHECK(wrong.out.find(" --reference right/gradients --in-process") !=
+        std::string::npos); // the command to run it again
   fs::remove(s.path / "right/gradients/bias.npy");
   const outcome missing = compare("sound_regression");
   CHECK(missing.code == 1);

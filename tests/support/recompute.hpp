@@ -391,26 +391,10 @@ inline void same(const json& got, const json& expected, const std::string& path)
 // Requires that no worker has more than 1000 steps. Every member that is not given is compared, so a figure that comes
 // to the entry and cannot be computed from its repeats fails here.
 inline void check_recomputed(const json& entry) {
-  const std::set<std::string> given = {"case",
-                                       "status",
-                                       "error",
-                                       "workers",
-                                       "servers",
-                                       "threads",
-                                       "precision",
-                                       "parameters",
-                                       "table_parameters",
-                                       "batch_per_worker",
-                                       "warnings",
-                                       "global_batch",
-                                       "lossy",
-                                       "fingerprint",
-                                       "isa",
-                                       "kernels",
-                                       "repeats",
-                                       "sampling",
-                                       "flops_per_sample",
-                                       "simulated"};
+  const std::set<std::string> given = {"case",     "status",       "error",      "workers",          "servers",
+                                       "threads",  "precision",    "parameters", "table_parameters", "batch_per_worker",
+                                       "warnings", "global_batch", "lossy",      "fingerprint",      "isa",
+                                       "kernels",  "repeats",      "sampling",   "flops_per_sample", "simulated"};
   const json figures = again::figures(entry);
   for (const auto& [name, value] : entry.items()) {
     if (given.count(name)) continue;
