@@ -74,14 +74,17 @@ json this_host(plugin_facts_cache& answers, const experiment& e) {
 json hosts_of(launched_hosts* launcher, plugin_facts_cache& answers, const experiment& e) {
   json mine = this_host(answers, e);
   std::set<std::string> interfaces;
-  for (const case_config& c : e.cases)
-    if (interfaces.insert(c.cluster.interface).second) try {
-        if (launcher)
-          launcher->addresses(c.cluster.interface);
-        else
-          add_links(mine, c.cluster.interface, links_of_interfaces(c.cluster.interface));
-      } catch (const failure&) { // the case itself reports it
-      }
+  for (const case_config& c : e.cases) {
+    const std::string& interface = c.cluster.interface;
+    if (!interfaces.insert(interface).second) continue;
+    try {
+      if (launcher)
+        launcher->addresses(interface);
+      else
+        add_links(mine, interface, links_of_interfaces(interface));
+    } catch (const failure&) { // the case itself reports it
+    }
+  }
   if (!launcher) return json::array({std::move(mine)});
   json all = launcher->descriptions();
   mine.update(all[0]);

@@ -8,7 +8,7 @@
 
 namespace regatta {
 
-// What a thread reached beside others.
+// The rate of a thread that works at the same time as others.
 struct thread_rate {
   double units_per_second = 0;
   double cpu_share = 0; // CPU time over time: below 1 if something else ran on its CPU

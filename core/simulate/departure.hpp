@@ -19,7 +19,7 @@ struct departure {
 
 // [any] Returns what leaves the run, as the machine file says; std::nullopt: nothing before its end. `whole` is the
 // simulation of `setup` without it. Throws failure (run) if the run ends there: the strategy does not survive a death,
-// no worker or a server of no other rank is left; (usage) if no rank is on the host.
+// no worker or a server of no other rank is left; (usage) if that host has no workers.
 std::optional<departure> departure_of(const run_to_simulate& r, const simulation_setup& setup,
                                       const simulation_result& whole);
 

@@ -27,7 +27,7 @@ struct alignas(64) network_message { // one cache line: there may be millions
   std::uint32_t receive = nothing; // rendezvous: the one that it is for
   std::uint32_t next = nothing;
   std::uint16_t lane = 0;
-  bool copied = false;    // delivered for a rank that is not simulated; nobody waits for the end of the send
+  bool copied = false;    // sent on behalf of a rank that is not simulated: its end completes no send
   std::uint8_t stage = 0; // of links that it passes where it has arrived
 };
 static_assert(sizeof(network_message) == 64);

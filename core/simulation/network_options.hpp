@@ -13,8 +13,8 @@ namespace regatta {
 // The link of a host to the network, full duplex. The ranks of the host share it.
 struct network_link {
   double out_bytes_per_ns = 1, in_bytes_per_ns = std::numeric_limits<double>::infinity(); // 1 / G
-  std::uint64_t latency_ns = 1000; // L; between two hosts the larger of both counts
-  std::uint64_t jitter_ns = 0;     // the largest extra latency of a message, likewise; drawn uniformly from 0
+  std::uint64_t latency_ns = 1000; // L; of two hosts the larger one counts
+  std::uint64_t jitter_ns = 0;     // extra latency of a message: uniform from 0 to the larger one of two hosts
   bool operator==(const network_link&) const = default;
 };
 

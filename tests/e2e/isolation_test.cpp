@@ -245,7 +245,7 @@ TEST_CASE("threads of a transport count as cores") {
   std::ofstream(s.path / "x.toml") << small;
   const outcome o = program(s, "run x.toml --format json" + options +
                                    "--set transport.plugin=liar_net --set 'transport.mistake=many threads'");
-  CHECK(o.code == 77); // this transport connects to nobody
+  CHECK(o.code == 77); // connect() of this transport is unsupported
   has(o.out, " x 1001 threads on ");
 }
 
