@@ -31,7 +31,7 @@ struct launcher_environment {
   std::string job;      // name of this launch, unique among the launches of this user on this host
   std::uint32_t rank = 0;
   std::uint32_t size = 0;  // number of processes; 0: only PMIx's job data knows it
-  std::uint32_t slots = 1; // ranks that each process starts, size x slots in all; 0: "auto", which no launch takes
+  std::uint32_t slots = 1; // ranks that each process starts, size x slots in all; 0: "auto", refused at the start
   meeting meets = meeting::same_host;
 
   // For meeting::address, otherwise empty. Process 0 listens on the first free port of `port` .. `port + port_tries - 1`,

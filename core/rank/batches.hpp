@@ -39,8 +39,8 @@ public:
   // ends while it waits.
   void begin(std::uint64_t step);
   // [compute] Reads the batch of the step after the current one, if there is one, while a device computes. Requires a
-  // device and a model with sparse tables: otherwise it may overwrite the current batch. begin() reads ahead itself.
-  // Throws failure as begin() does.
+  // device and a model with sparse tables: otherwise it may overwrite the current batch. Where counts are summed in
+  // every step, begin() has read ahead already, and this does nothing. Throws failure as begin() does.
   void read_ahead();
   // [compute] Returns micro-batch `m` of the step that was begun, reading it if necessary: call it with ascending m. It
   // is valid until the next call of begin() or micro(); where the model counts or has sparse tables, all micro-batches

@@ -21,7 +21,8 @@ namespace regatta {
 
 class sparse_tables {
 public:
-  // Writes the initial weights of rows of the table, one after the other.
+  // Writes the initial weights of rows of a table, one after the other. `tensor` is the table's index in the
+  // constructor's `tensors` (rg_table.tensor).
   using init_function = std::function<void(std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out)>;
 
   // Copies the ROWS tensors of `tensors`, in order: table t is the t-th of them. Allocates windows for `micro_batches`

@@ -20,14 +20,14 @@ std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint
 
 // Reference: every worker trains by itself, with a gradient divided by its own batch; weights are averaged over workers
 // every k steps and at the end, momentum is not. Applies lr and momentum only. The gradients are those of
-// gradient_of(): `pull`, `constant`, `late_tensor` and `flat_tensor` of the setup are ignored. Returns the weights as
-// train_serially() does.
+// gradient_of(): `pull`, `constant`, `cancelling`, `late_tensor` and `flat_tensor` of the setup are ignored. Returns
+// the weights as train_serially() does.
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
 
 // The simulated model. `element` is an index into the arena, or into the table with its rows one after the other.
 float initial_weight(std::uint64_t element);
 // Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
-// Knows no setup: the gradient is that without `pull`, `constant`, `late_tensor` and `flat_tensor`.
+// Knows no setup: the gradient is that without `pull`, `constant`, `cancelling`, `late_tensor` and `flat_tensor`.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 // Returns worker `w`'s gradient with simulation_setup::constant, divided by the number of workers. Its sum over the
 // workers is an element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the
@@ -37,7 +37,8 @@ double constant_gradient(const simulation_setup& setup, std::uint32_t w, std::ui
 // Returns worker `w`'s gradient of an element of the arena with the setup's model.
 float gradient_at(const simulation_setup& setup, std::uint32_t w, std::uint64_t step, std::uint64_t element,
                   float weight);
-constexpr std::uint64_t late_steps = 2; // of simulation_setup::late_tensor
+// The gradient of simulation_setup::late_tensor is 0 in so many first steps.
+constexpr std::uint64_t late_steps = 2;
 
 // Returns for each element of the arena whether it is padding behind a tensor: its gradient is 0.
 std::vector<char> padding_of(const simulation_setup& setup);

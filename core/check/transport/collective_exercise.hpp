@@ -64,7 +64,7 @@ struct exercise {
   std::uint32_t root = 0;
   bool in_place = true;
   bool has_counts = false;   // chunks of the test's own lengths
-  bool in_rank_order = true; // RG_CAP_ASCENDING_SUMS
+  bool in_rank_order = true; // RG_CAP_ASCENDING_SUMS; set by run_collectives()
 
   // Set by lay_out(); `cookie` by run_collectives().
   std::vector<std::uint64_t> counts{}, target_counts{};
@@ -82,7 +82,8 @@ struct exercise {
   // average of floats may differ by four times their epsilon. With a wire type, elements that are not reduced must be
   // the source's, rounded; a maximum must be that of the rounded elements; a sum of n members may differ from the sum
   // of their rounded elements by (n + 1) u of it (an average by (n + 2) u of it), where u = 2^-digits is the largest
-  // relative error of a rounding, and over 4000 elements or more by 0.2 u in the mean.
+  // relative error of a rounding. Over 4000 elements or more the mean of these errors, with their signs, is at most
+  // 0.2 u in magnitude.
   void verify(const std::byte* got, const std::vector<std::uint32_t>& members, std::uint32_t index) const;
   // Returns what messages call it: "all-reduce of 16 elements of type 1, in place".
   std::string name() const;

@@ -109,7 +109,7 @@ typedef struct rg_op_transfer {
  * is a rounded one, also in the chunk that a member has from itself. A maximum is that of the rounded elements. A sum
  * may be rounded after each addition, and a member may add its own elements before they are rounded: of n members it
  * differs from the sum of the rounded elements by at most (n + 1) u of the sum of their magnitudes, where u is 2^-8 of
- * RG_BF16 and 2^-11 of RG_F16, and the errors of many elements cancel. */
+ * RG_BF16, 2^-11 of RG_F16, 2^-4 of RG_F8_E4M3 and 2^-3 of RG_F8_E5M2, and the errors of many elements cancel. */
 typedef struct rg_op_collective {
   rg_op op;
   uint32_t group;     /* from split() */
