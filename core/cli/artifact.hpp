@@ -23,7 +23,7 @@ struct reproduce_options {
   std::string command;           // as typed
 };
 
-// Runs `regatta reproduce`: unpacks the artifact, says what will be built and loaded, builds, runs the experiment, and
+// Runs `regatta reproduce`: says what will be built and loaded, unpacks the artifact, builds, runs the experiment, and
 // prints both results. Nothing of the artifact is executed but plugins that were built from its sources, its binaries
 // if `trust_binaries`, and the build files of its sources. Returns the exit code: 0 if all claims hold, gate (5) if one
 // fails, skipped (77) if none fails and one is undecided, or if the artifact makes no claims; but that of the run if it

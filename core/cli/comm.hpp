@@ -16,7 +16,7 @@ struct comm_options {
   // `timeout`: as measure.timeout. `log`: the level up to which messages of ranks are shown.
   std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "auto", timeout = "auto",
               log = "warning";
-  unsigned factor = 4;                   // ratio of a size to the one before; at least 2
+  unsigned factor = 4;                   // at least 2; ratio of a size to the one before, of the last one at most this
   double seconds = 0.2;                  // to measure each size, about (comm::plan)
   bool no_pin = false;                   // ranks may run on any CPU
   bool allow_different_binaries = false; // on a launcher's hosts: warn instead of refusing
@@ -30,7 +30,8 @@ struct comm_options {
 // Runs `regatta comm`: measures each transport with each number of ranks and prints the results. A run that fails is
 // reported, and the others go on. Returns the worst of the failed runs' codes and, if a result was wrong, 4; else 0.
 // Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. Under a
-// launcher it returns only in the campaign (join/start.hpp). [main]
+// launcher it returns only in the coordinator, a child of process 0; the launcher's processes serve the launch and exit
+// (join/start.hpp). [main]
 int comm_verb(const comm_options& options);
 
 // Returns the array "results" of a document regatta.comm/1 (comm/results.hpp) for the transports, operations and sizes

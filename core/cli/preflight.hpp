@@ -15,8 +15,8 @@ struct preflight_options {
 
 // Runs `regatta preflight`: measures the hosts of a launch, or this host, and prints which are suspects. Returns 5
 // (gate) if there are any, else 0. Throws failure if options are wrong, the transport tcp is missing, hosts cannot
-// reach each other, or the measurement fails or is interrupted. Under a launcher it returns only in the campaign
-// (join/start.hpp). [main]
+// reach each other, or the measurement fails or is interrupted. Under a launcher it returns only in the
+// coordinator (join/start.hpp). [main]
 int preflight_verb(const preflight_options& options);
 
 } // namespace regatta

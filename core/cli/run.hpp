@@ -28,7 +28,7 @@ struct run_options {
 // Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the exit code:
 // 0, that of the worst failed case, wrong (4), run (1) if results could not be written or a host was lost, skipped (77)
 // if no case could run, or interrupted (130); of a dry run, that of dry_run(). Throws failure for errors found before
-// any rank starts. Under a launcher it returns only in the campaign (join/start.hpp). [main]
+// any rank starts. Under a launcher it returns only in the coordinator (join/start.hpp). [main]
 int run_verb(const run_options& options);
 
 } // namespace regatta

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order `regatta preflight` and `regatta comm --matrix` measure pairs of ranks.
+// In which order `regatta preflight` and `regatta comm --matrix` measure pairs of ranks. A round is that of a
+// tournament: pairs that are measured at once.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 namespace regatta::comm {
 
 using rank_pair = std::pair<std::uint32_t, std::uint32_t>; // the smaller rank first
-using round_of_pairs = std::vector<rank_pair>;             // disjoint pairs, which are measured at once
+using round_of_pairs = std::vector<rank_pair>;             // without a common rank
 
 // Returns all pairs of `ranks` ranks as a round-robin tournament: every pair once, in ranks - 1 rounds of ranks / 2
 // pairs, or for an odd number in `ranks` rounds in which one rank is left out.

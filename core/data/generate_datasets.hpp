@@ -44,7 +44,8 @@ void generate_sentences_like(const std::filesystem::path& dir, std::uint64_t doc
 // source line in reverse order, with each of 40 words replaced by its translation.
 void generate_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
 // queries: train.tsv with `lines` lines of a query, a right title and a wrong title, and test.tsv. The query and the
-// right title have words of the same of 50 topics, the wrong title of another. All have words without topic, too.
+// right title have words of the same of 50 topics, the wrong title of another. About a third of all words have no
+// topic.
 void generate_queries_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
 
 } // namespace regatta

@@ -23,7 +23,7 @@ public:
     std::uint16_t port = 0;
     blob secret;
     std::vector<int> cpus; // empty: any
-    int status = -1;       // descriptor of its status page; stays the caller's
+    int status = -1;       // descriptor of its status page (control/status_page.hpp); stays the caller's
   };
   struct end {
     std::string how; // "killed by SIGKILL"

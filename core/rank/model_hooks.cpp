@@ -119,8 +119,7 @@ void model_hooks::phase(std::uint32_t phase, rg_fence fence) {
   session_.control.operation(pass_ = "backward pass");
 }
 
-// Calls f(), which waits for other ranks and then holds the strategy. A failure is thrown when the model's step() has
-// returned. `name` is that of the wait in a trace.
+// A failure is thrown when the model's step() has returned. `name` is that of the wait in a trace.
 template <class F> rg_status model_hooks::wait(const char* name, const F& f) noexcept {
   straggler_.compute(false);
   const std::int64_t from = rg::steady_ns(), cpu = rg::thread_cpu_ns();

@@ -38,7 +38,7 @@ private:
   static model_hooks& of(void* self) { return *static_cast<model_hooks*>(self); }
   void map_tensors(const rg_arena& arena); // sets first_ and ready_end_
   void find_bucket_ends();                 // sets awaited_
-  // The hooks of the model, on the host and on a device.
+  // The hooks of the model, on the host and on a device. None throws: no exception may pass through the model.
   rg_status need(std::uint32_t tensor) noexcept;
   void ready(std::uint32_t tensor, rg_fence fence);
   void phase(std::uint32_t phase, rg_fence fence);
@@ -46,7 +46,8 @@ private:
   // or of the sum. Return RG_E_CANCELLED after a failure, which failure_ keeps.
   rg_status wait_for_weights(std::uint64_t first, const char* name) noexcept;
   rg_status sum_over_workers(const char* name, std::span<double> numbers) noexcept;
-  // Calls f(), which waits for other ranks and then holds the strategy. Does not count as computing of a straggler.
+  // Calls f(), which waits for other ranks and must leave the strategy held by this thread (strategy_loop); then
+  // releases the strategy. The time does not count as computing of a straggler. Returns as wait_for_weights().
   template <class F> rg_status wait(const char* name, const F& f) noexcept;
   void trace_hook(const std::vector<const char*>& names, std::uint32_t tensor) noexcept;
   // Returns whether a call of the model kept the rules (`broken` is null). If not, keeps the failure, and reports it.
@@ -57,7 +58,7 @@ private:
   step_times& times_;
   straggler straggler_;
   hook_rules rules_;
-  const char* pass_ = nullptr; // as on the status page
+  const char* pass_ = nullptr; // name of the current pass, for the status page (control/status_page.hpp)
   rg_hooks hooks_{};
   rg_device_hooks device_hooks_{};
   step_loss loss_;                   // of the current micro-batch

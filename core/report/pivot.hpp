@@ -21,10 +21,10 @@ struct pivot_table {
 };
 
 // Returns the tables of all [report] of the result: of each a table for every combination of the swept values that its
-// rows, columns and cells do not show. A swept key that has one value for each row, for each column or for each place
-// of the list counts as shown. A table whose `where` no case matches has a title and a note only; a result without
-// cases has no tables, unless a [report] has `where`. Requires a valid document of schema regatta.result/1: others
-// throw nlohmann::json::exception. Throws cell_error as report_requests() does.
+// rows, columns and cells do not show. A swept key counts as shown if its value follows from that of `rows`, `columns`
+// or `list`, the key whose values stand side by side in a cell. A table whose `where` no case matches has a title and a
+// note only; a result without cases has no tables, unless a [report] has `where`. Requires a valid document of schema
+// regatta.result/1: others throw nlohmann::json::exception. Throws cell_error as report_requests() does.
 std::vector<pivot_table> pivot_tables(const nlohmann::json& result);
 
 } // namespace regatta

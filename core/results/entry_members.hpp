@@ -3,8 +3,9 @@
 
 namespace regatta {
 
-// The members of a case's entry under "results" in result.json, in the order of the columns in CSV output; result.json
-// sorts them by name. Every case has all of them; unknown values are null. A failed case may have "dump" as well.
+// The members of a case's entry under "results" in result.json, in the order of the columns in CSV output, which leaves
+// out "repeats"; result.json sorts them by name. Every case has all of them; unknown values are null. A failed case may
+// have "dump" as well, in CSV the last column.
 inline constexpr const char* entry_members[] = {"case",
                                                 "status",
                                                 "error",

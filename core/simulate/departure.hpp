@@ -18,8 +18,8 @@ struct departure {
 };
 
 // [any] Returns what leaves the run, as the machine file says; std::nullopt: nothing before its end. `whole` is the
-// simulation of `setup` without it. Throws failure (run) if the run ends there: the strategy does not survive a death,
-// no worker or a server of no other rank is left; (usage) if that host has no workers.
+// simulation of `setup` without it. Throws failure: run if the run ends there, because the strategy does not survive a
+// death, a server is on that host, or no other host has workers; usage if that host has no workers.
 std::optional<departure> departure_of(const run_to_simulate& r, const simulation_setup& setup,
                                       const simulation_result& whole);
 

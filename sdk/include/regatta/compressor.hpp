@@ -39,9 +39,10 @@
 // A ring that decompresses, adds and compresses again at each hop is another algorithm, with an error at each hop.
 //
 // A bucket consists of whole tensors that lie next to each other, and ends with the first one with which it has
-// `bucket` bytes or more. Each tensor is compressed by itself (in a ring: each worker's part of it), the messages of a
-// bucket are sent as one, and each begins at a multiple of 16 bytes. Tensors with rg_tensor.compressible = 0 are sent
-// uncompressed, as are tensors whose rg_tensor.storage includes padding, which a compressor could fill.
+// `bucket` bytes or more. Each tensor is compressed by itself, the messages of a bucket are sent as one, and each
+// begins at a multiple of 16 bytes. (A ring cuts each bucket into a chunk for each worker: the same then holds for a
+// chunk and the parts of tensors in it.) Tensors with rg_tensor.compressible = 0 are sent uncompressed, as are tensors
+// whose rg_tensor.storage includes padding, which a compressor could fill.
 //
 // Error feedback (Karimireddy, Rebjock, Stich and Jaggi, Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes, ICML 2019, algorithm 2), on by default unless the promise is compression::unbiased:
@@ -67,7 +68,7 @@
 namespace rg {
 namespace detail {
 
-// The functions of regatta.compressor/1.
+// The functions of regatta.compressor/1. fence() turns exceptions into a status (regatta/plugin.hpp).
 template <class C> struct compressor_functions {
   using calls = compressor_calls<C>;
   static calls& of(void* self) { return *static_cast<calls*>(self); }

@@ -13,11 +13,11 @@
 typedef struct rg_launcher {
   uint32_t struct_size;
   const char* launcher; /* "mpirun -n": the command, to which a user appends the number of ranks; not empty */
-  /* [main] [required] Joins this process to the launcher's other processes (e.g. MPI_Init). Called once for each
-   * transport of a file that takes part in a run, in each process that the launcher has started, in all of them at the
-   * same time, and before any of them creates an instance. The rank of a process is the one that the launcher assigned
-   * to it. `host` is valid until the process ends. Returns RG_OK or an error whose text was passed to host->fail(); an
-   * error ends the run. */
+  /* [main] [required] Joins this process to the launcher's other processes (e.g. MPI_Init). Called at most once in a
+   * process, before the first run that uses this transport; other transports of the same file have calls of their own.
+   * Called in all processes that the launcher has started, at the same time, before any of them creates an instance.
+   * The rank of a process is the one that the launcher assigned to it. `host` is valid until the process ends. Returns
+   * RG_OK or an error whose text was passed to host->fail(); an error ends the run. */
   rg_status (*join)(const rg_host* host);
 } rg_launcher;
 
