@@ -198,7 +198,7 @@ void strategy_host::accept_selection(const rg_op& op, const rg_buffer& source, c
   accept(op, {{"the source", source, RG_F32}, {"the values", values, RG_F32}, {"the index", index, RG_I32}});
   if (index.count != values.count) reject(op, "expected as many values as indices");
   if (source.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
-    reject(op, "from 2^31 elements at most");
+    reject(op, "of more than 2^31 - 1 elements");
   w.source = regions_.address(source);
   w.index = regions_.address(index);
   w.index_count = index.count;

@@ -89,6 +89,7 @@ void sparse_tables::attach(rg_batch& batch, bool with_gradients) {
 void sparse_tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
   if (t >= windows_.size()) refuse(fmt::format("own_rows: table {} of {}", t, windows_.size()));
   if (shards_[as_server][t]) refuse(fmt::format("own_rows: table {} is owned already", t));
+  if (shard >= shards) refuse(fmt::format("own_rows: shard {} of {}", shard, shards));
   if (regions_.ghosts()) return;
   row_table::shape shape;
   shape.rows = windows_[t].rows;

@@ -353,12 +353,15 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
   setup.log = [&](int level, const std::string& text) {
     if (level <= RG_LOG_WARNING) warned.insert(text);
   };
-  simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  const auto simulated = [&] {
+    return r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  };
+  simulation_result all = simulated();
   const std::optional<departure> leaves = departure_of(r, setup, all);
   if (leaves) {
     setup.stays = leaves->steps;
     setup.leavers = leaves->ranks;
-    all = simulate(loading, setup);
+    all = simulated();
     warned.insert(leaves->text);
   }
   // The bytes of the timed region are those that a run without it does not send.

@@ -77,7 +77,7 @@ TEST_CASE("pull_rows, too, and under virtual time") {
   x.strategy = "fails_at_once";
   x.workers = 2;
   x.table_rows = 20;
-  for (const char* where : {"pull_rows", "begin_step", "end_step", "finish"}) {
+  for (const char* where : {"own_rows", "pull_rows", "begin_step", "end_step", "finish"}) {
     CAPTURE(where);
     x.parameters = {{"where", where}};
     CHECK_THROWS_WITH(regatta::simulate(plugins, x), doctest::Contains(where));
@@ -85,6 +85,12 @@ TEST_CASE("pull_rows, too, and under virtual time") {
   x.parameters = {{"where", "serve"}};
   x.servers = 1;
   CHECK_THROWS_WITH(regatta::simulate(plugins, x), doctest::Contains("serve: a transfer with rank 99"));
+  x.servers = 0;
+  x.ghosts = true; // whose tables hold nothing
+  x.table_rows = 0;
+  x.tables = {{.rows = 20, .row = 4, .most = 9}};
+  x.parameters = {{"where", "own_rows"}};
+  CHECK_THROWS_WITH(regatta::simulate(plugins, x), doctest::Contains("own_rows: shard 1 of 1"));
 }
 
 TEST_CASE("a transport's completion that breaks a rule names the transport") {

@@ -194,6 +194,15 @@ TEST_CASE("a host leaves: the run ends there, but for a strategy that survives i
   CHECK(rate(step) > 0.7 * rate(stays)); // three of four workers, whose exchange is shorter
   CHECK(rate(time) < rate(stays));
   CHECK(step.at("warnings").dump().find("host 2 leaves after step 10, at ") != std::string::npos);
+  // The exported operations are those of the run in which the host leaves.
+  const auto sent_by_2 = [&](const std::string& leaves) {
+    REQUIRE(outcome_of(leaves, survivor + "--export goal").code == 0);
+    const std::string goal = read(s.path / "a/operations-1.goal");
+    const std::size_t begin = goal.find("rank 2 {"), end = goal.find("rank 3 {");
+    REQUIRE(end != std::string::npos);
+    return std::ranges::count(goal.substr(begin, end - begin), '\n');
+  };
+  CHECK(sent_by_2("leaves_after = 10") < 0.7 * static_cast<double>(sent_by_2("")));
 }
 
 TEST_CASE("--export goal writes the operations of each case, once") {

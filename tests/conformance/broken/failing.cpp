@@ -23,7 +23,7 @@ struct fails_at_once {
   };
   static constexpr auto fields =
       rg::fields(rg::field("where", &parameters::where, "the activity that fails")
-                     .one_of("begin_step", "end_step", "serve", "finish", "pull_rows"),
+                     .one_of("own_rows", "begin_step", "end_step", "serve", "finish", "pull_rows"),
                  rg::field("how", &parameters::how, "an operation that is refused, or a throw").one_of("send", "throw"),
                  rg::field("from", &parameters::from, "first step that fails"));
 
@@ -34,7 +34,8 @@ struct fails_at_once {
   fails_at_once(rg::comm& c, const parameters& p) : comm(c), p_(p), some_(c.alloc(16)) {
     if (!comm.is_worker()) return;
     comm.own(comm.whole(), rg::role::worker);
-    for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::worker);
+    const std::uint64_t shard = p_.where == "own_rows" ? 1 : 0; // of one
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::worker, 1, shard);
   }
   rg::task<> begin_step(std::uint64_t step, rg::step_rows rows) {
     if (fails("begin_step", step)) co_await fail();
