@@ -14,6 +14,7 @@
 #include "cli/launcher_ranks.hpp"
 #include "cli/plugin_folders.hpp"
 #include "cli/standard_output.hpp"
+#include "comm/device_checks.hpp"
 #include "comm/preflight.hpp"
 #include "join/start.hpp"
 #include "launch/cpus.hpp"
@@ -69,6 +70,7 @@ int preflight_verb(const preflight_options& o) {
   p.ranks = static_cast<std::uint32_t>(facts.size());
   p.counts = {8 / sizeof(float), large_bytes / sizeof(float)};
   p.pairs = comm::preflight_pairs(p.ranks);
+  p.devices = comm::executors_of_devices(plugins);
   const auto addresses = launcher ? launcher->addresses(o.interface)
                                   : std::vector<std::vector<std::string>>{addresses_of_interfaces(o.interface)};
   std::vector<std::string> warnings;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "comm/device_checks.hpp"
 #include "comm/outliers.hpp"
 #include "comm/path_mtu.hpp"
 #include "launch/cgroup.hpp"
@@ -96,12 +97,14 @@ json check_host(control_client& control, const plan& p) {
   host["subnet"] = text_or_null(i.subnet);
   host["mtu"] = i.mtu ? json(i.mtu) : json(nullptr);
   host["from"] = json::array();
-  if (p.ranks < 2) return host;
-  control.operation("probing the paths between hosts", pace::rare);
-  const auto came = probe_paths(control, p.addresses.front(), i.mtu);
-  for (std::uint32_t r = 0; r < came.size(); ++r)
-    host["from"].push_back(r == control.rank() ? json(nullptr)
-                                               : json{{"small", came[r].small}, {"large", came[r].large}});
+  if (p.ranks > 1) {
+    control.operation("probing the paths between hosts", pace::rare);
+    const auto came = probe_paths(control, p.addresses.front(), i.mtu);
+    for (std::uint32_t r = 0; r < came.size(); ++r)
+      host["from"].push_back(r == control.rank() ? json(nullptr)
+                                                 : json{{"small", came[r].small}, {"large", came[r].large}});
+  }
+  host["devices"] = check_devices(control, p); // last, because hosts do so at the same time, and do not wait
   return host;
 }
 

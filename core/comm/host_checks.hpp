@@ -11,12 +11,13 @@
 
 namespace regatta::comm {
 
-// Checks this rank's host, then the paths between all of them; collective. Up to 64 hosts work one after the other,
-// more in at most 64 turns. Hosts that are far slower than the others are measured up to plan::pairs.repeats more
-// times, and the best rates count, because other load only lowers them. Returns
+// Checks this rank's host, then the paths between all of them, then its devices; collective. The CPUs of up to 64 hosts
+// work one after the other, of more in at most 64 turns. Hosts that are far slower than the others are measured up to
+// plan::pairs.repeats more times, and the best rates count, because other load only lowers them. Returns
 //   {"fma": FLOP/s, "copy": bytes/s, "cpu_share": of the best measurement, "throttled": s in which a CPU quota stopped
 //    this process, "interface", "subnet", "mtu": of the rank's first address; null if unknown,
-//    "from": [by rank: "small", "large": whether such a datagram came (comm/path_mtu.hpp); null: the rank itself]}
+//    "from": [by rank: "small", "large": whether such a datagram came (comm/path_mtu.hpp); null: the rank itself],
+//    "devices": check_devices() (comm/device_checks.hpp)}
 // [main]
 nlohmann::json check_host(control_client& control, const plan& p);
 

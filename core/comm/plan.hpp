@@ -30,6 +30,11 @@ struct pair_plan {
   unsigned threads = 1;  // with `hosts`: the number of CPUs of this rank's host, all of which are measured at once
 };
 
+// The executor by which the devices of one kind are timed.
+struct device_executor {
+  std::string kind, id, file; // rg_executor.device; its id; the plugin's path, the same on all hosts
+};
+
 struct plan {
   std::string transport;                            // its id
   std::map<std::string, nlohmann::json> parameters; // of the transport
@@ -37,11 +42,12 @@ struct plan {
   std::vector<std::string> addresses;               // IP addresses of this rank, at least one
   std::vector<std::uint32_t> host_of;               // by rank, counted from 0
   std::uint32_t ranks = 2;
-  std::uint64_t spin_ns = 0;         // how long a waiting rank polls before it sleeps
-  std::vector<operation> operations; // native ones that the transport lacks are skipped
-  std::vector<std::uint64_t> counts; // sizes of the messages, in fp32 elements; at least one
-  double seconds = 0.2;              // to measure each size, about, after a tenth of warm-up: 5 to 5000 iterations
-  pair_plan pairs;                   // with counts of two sizes: for latency, for bandwidth
+  std::uint64_t spin_ns = 0;            // how long a waiting rank polls before it sleeps
+  std::vector<operation> operations;    // native ones that the transport lacks are skipped
+  std::vector<std::uint64_t> counts;    // sizes of the messages, in fp32 elements; at least one
+  double seconds = 0.2;                 // to measure each size, about, after a tenth of warm-up: 5 to 5000 iterations
+  pair_plan pairs;                      // with counts of two sizes: for latency, for bandwidth
+  std::vector<device_executor> devices; // with pair_plan::hosts: how devices are timed (comm/device_checks.hpp)
 };
 
 // Measurements of one rank, for one operation and size.
@@ -56,8 +62,9 @@ struct measurement {
 // Conversions from JSON throw nlohmann::json::exception if a member is missing or has another type.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(operation, op, algorithm)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(pair_plan, repeats, alone, at_once, many, seconds, hosts, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(device_executor, kind, id, file)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plan, transport, parameters, files, addresses, host_of, ranks, spin_ns, operations,
-                                   counts, seconds, pairs)
+                                   counts, seconds, pairs, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measurement, what, bytes, ns, wrong, cpu_seconds)
 
 } // namespace regatta::comm

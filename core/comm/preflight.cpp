@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "comm/links.hpp"
 #include "comm/matrix.hpp"
 #include "comm/outliers.hpp"
+#include "comm/preflight_devices.hpp"
 #include "comm/preflight_links.hpp"
 #include "measure/statistics.hpp"
 
@@ -62,12 +64,14 @@ public:
     compare("gpu", "GPUs", [&](std::size_t i) { return facts_[i].description.value("gpus", json::array()); });
     compare_rates("compute", "fma", "multiply-adds of all CPUs", "FLOP/s");
     compare_rates("memory", "copy", "copies of all CPUs", "B/s");
-    for (const finding& f : findings_of_links(plan_, names(), results_, links_))
-      suspect({f.hosts.begin(), f.hosts.end()}, f.check, f.evidence);
+    std::vector<finding> found = findings_of_devices(facts_, results_);
+    std::ranges::move(findings_of_links(plan_, names(), results_, links_), std::back_inserter(found));
+    for (const finding& f : found) suspect({f.hosts.begin(), f.hosts.end()}, f.check, f.evidence);
+    note_untimed_gpus();
     if (facts_.size() == 2)
       note("of two hosts, one cannot tell which is wrong: figures are compared with each other, links with their other "
            "direction only");
-    if (facts_.size() == 1) note("one host: nothing to compare with");
+    if (facts_.size() == 1) note("one host: only its GPUs can be compared, with each other");
     return {{"hosts", hosts()},
             {"links", facts_.size() > 1 ? matrix_of(plan_, names(), results_) : json(nullptr)},
             {"measured", facts_.size() > 1 ? measured() : json(nullptr)},
@@ -150,6 +154,12 @@ private:
                 hosts.size() == 2 ? facts_[hosts[i]].name + ": " + text : text);
       }
     }
+  }
+
+  void note_untimed_gpus() {
+    for (std::size_t i = 0; i < facts_.size(); ++i)
+      if (!facts_[i].description.value("gpus", json::array()).empty() && results_[i].at("host").at("devices").empty())
+        return note("GPUs are not timed: no executor plugin for them was found (see `regatta list executors`)");
   }
 
   // Which pairs were measured.

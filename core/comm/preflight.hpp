@@ -3,8 +3,9 @@
 // Finds hosts that are worse than, or differ from, the others of a launch. A document regatta.preflight/1:
 //   { "schema", "context": as in regatta.comm/1,
 //     "hosts": [ { "name", "fma": FLOP/s and "copy": bytes/s of all CPUs, "cpu_share", "throttled", "interface", "subnet",
-//                  "mtu", "cgroup_cpus", "gpus", and medians over its links alone, null if none was measured: "sends",
-//                  "receives": bytes/s, "latency": s, of those out, "loss_out", "loss_in": shares } ],
+//                  "mtu", "cgroup_cpus", "gpus": NVIDIA's models, "devices": rates of GPUs (comm/device_checks.hpp), and
+//                  medians over its links alone, null if none was measured: "sends", "receives": bytes/s, "latency": s,
+//                  of those out, "loss_out", "loss_in": shares } ],
 //     "links": a matrix (comm/matrix.hpp); null with one host,
 //     "measured": members of a survey (comm/survey.hpp), but of "alone" and "at_once" the number of pairs: { "pairs",
 //                 "alone", "at_once", "pairs_at_once", "rate_at_once", "seconds": { "alone", "at_once", "again" } };
@@ -14,7 +15,8 @@
 //                    not share anything }; null with one host,
 //     "suspects": [ { "hosts": [ name, ... ], "check", "evidence" } ], "notes": [ text ] }
 // A suspect with one host is that host; with two, either of them or the path between them; with more, any of them.
-// "check": program, plugin, interface, mtu, quota, gpu, compute, memory, path_mtu, bandwidth, latency, loss.
+// "check": program, plugin, interface, mtu, quota, gpu, compute, memory, gpu_compute, gpu_memory, path_mtu, bandwidth,
+// latency, loss.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +50,7 @@ pair_plan preflight_pairs(std::uint32_t hosts);
 // hosts are one suspect for "program" and "plugin" and if there are two hosts; else only a note says so. Rates are
 // compared among hosts of one CPU model and number of CPUs (comm/outliers.hpp), links among all (comm/links.hpp): a
 // host is a suspect if more than half of its links in one direction, and at least two, are far off, else each such link
-// is. Of two hosts, both are named.
+// is. Of two hosts, both are named. Devices: comm/preflight_devices.hpp.
 nlohmann::json preflight_of(const plan& p, const std::vector<host_facts>& facts,
                             const std::vector<nlohmann::json>& results);
 

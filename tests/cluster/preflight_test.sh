@@ -13,13 +13,15 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ( umask 077; openssl rand -hex 32 >"$folder/secret" )
 program_of_n2=$regatta
+devices_of_n2=late # tests/e2e/device/streams.hpp
 
 launch() { # ARGUMENT...: on all hosts; the output of process 0 in $folder/out.json; returns its exit code
-  local host pids=() code=0 program
+  local host pids=() code=0 program devices
   for host in 3 2 1 0; do
-    program=$regatta
-    [ $host -ne 2 ] || program=$program_of_n2
+    program=$regatta devices=late
+    [ $host -ne 2 ] || program=$program_of_n2 devices=$devices_of_n2
     REGATTA_RANK=$host REGATTA_RANKS=4 REGATTA_COORDINATOR=n0:7117 REGATTA_SECRET_FILE=$folder/secret \
+      REGATTA_FAKE_DEVICE=$devices \
       "$hosts" exec n$host "$program" "$@" >"$folder/out-$host" 2>"$folder/err-$host" &
     pids[$host]=$!
   done
@@ -74,6 +76,18 @@ printf x >>"$folder/bin/regatta" # another SHA-256, the same program
 program_of_n2=$folder/bin/regatta
 check "another program" accuses program
 program_of_n2=$regatta
+toy=$(dirname "$(dirname "$regatta")")/tests/device/toy_device.so # two devices without hardware
+if [ -e "$toy" ]; then
+  mkdir "$folder/toys"
+  ln -s "$toy" "$folder/toys/toy.so"
+  devices_of_n2=broken
+  launch preflight --format json --plugin-path "$folder/toys"
+  check "GPUs that cannot be opened: exit code 5" [ $? -eq 5 ]
+  check "GPUs that cannot be opened: n2 alone is named" [ "$(suspects | tr ' ' '\n' | grep ':gpu$')" = n2:gpu ]
+  devices_of_n2=late
+else
+  echo "  skipped: $toy is missing"
+fi
 if "$hosts" cpu n2 70 >/dev/null 2>&1; then
   launch preflight --format json
   check "a CPU quota: exit code 5" [ $? -eq 5 ]

@@ -58,11 +58,11 @@ struct launch_of_hosts {
                        {"interface", "eth0"},
                        {"subnet", "10.0.0.0/24"},
                        {"mtu", 1500},
-                       {"from", from}});
+                       {"from", from},
+                       {"devices", json::array()}});
     }
   }
-  // Returns "HOST...: CHECK" of each suspect, separated by commas.
-  std::string suspects() const {
+  json document() const {
     std::vector<json> results;
     for (std::uint32_t h = 0; h < p.ranks; ++h) {
       std::vector<rank_link> mine;
@@ -71,9 +71,13 @@ struct launch_of_hosts {
       json& r = results.emplace_back(survey{.alone = mine});
       r["host"] = hosts[h];
     }
+    return preflight_of(p, facts, results);
+  }
+  // Returns "HOST...: CHECK" of each suspect, separated by commas.
+  std::string suspects() const {
     std::string all;
-    const json document = preflight_of(p, facts, results);
-    for (const json& s : document.at("suspects")) {
+    const json found = document();
+    for (const json& s : found.at("suspects")) {
       std::string text;
       for (const std::string host : s.at("hosts")) text += (text.empty() ? "" : " ") + host;
       all += (all.empty() ? "" : ", ") + text + ": " + s.at("check").get<std::string>();
@@ -197,6 +201,28 @@ TEST_CASE("hosts of another kind are not compared in their rates") {
     mixed.hosts[h]["fma"] = 3e10;
   }
   CHECK(mixed.suspects() == "");
+}
+
+TEST_CASE("GPUs are in the table, and a note says why they are not timed") {
+  launch_of_hosts n(4);
+  const auto text_of = [&] {
+    json document = n.document();
+    document["context"] = {{"warnings", json::array()}};
+    return preflight_text(document, true);
+  };
+  const char* const note = "note: GPUs are not timed: no executor plugin for them was found";
+  CHECK(text_of().find("| - | - |") != std::string::npos);
+  CHECK(text_of().find(note) == std::string::npos);
+  for (host_facts& f : n.facts) f.description["gpus"] = json::array({"A GPU", "A GPU"});
+  CHECK(text_of().find(note) != std::string::npos);
+  json gpu = {{"kind", "cuda"},  {"index", 0},     {"error", nullptr},  {"absent", false},
+              {"gemm", 50.4e12}, {"copy", 1.5e12}, {"before", nullptr}, {"during", nullptr}};
+  for (json& host : n.hosts) host["devices"] = {gpu, gpu};
+  CHECK(text_of().find(note) == std::string::npos);
+  CHECK(n.suspects() == "");
+  n.hosts[2]["devices"][1]["gemm"] = 35.2e12;
+  CHECK(n.suspects() == "n2: gpu_compute");
+  CHECK_MESSAGE(text_of().find("| 35.2 | 1500.0 |") != std::string::npos, text_of()); // the slowest of the host
 }
 
 TEST_CASE("a matrix has a row for each sender, and marks") {

@@ -83,8 +83,15 @@ std::string suspects_of(const survey& s) {
     for (auto* links : {&of_rank.alone, &of_rank.at_once})
       std::erase_if(*links, [h](const rank_link& l) { return l.from != h; });
     json& r = results.emplace_back(of_rank);
-    r["host"] = {{"fma", 1e11},       {"copy", 1e10},           {"cpu_share", 1.0}, {"throttled", 0.0},
-                 {"interface", "e0"}, {"subnet", "10.0.0.0/8"}, {"mtu", 1500},      {"from", json(many, nullptr)}};
+    r["host"] = {{"fma", 1e11},
+                 {"copy", 1e10},
+                 {"cpu_share", 1.0},
+                 {"throttled", 0.0},
+                 {"interface", "e0"},
+                 {"subnet", "10.0.0.0/8"},
+                 {"mtu", 1500},
+                 {"from", json(many, nullptr)},
+                 {"devices", json::array()}};
   }
   std::string all;
   const json document = preflight_of(p, facts, results);
