@@ -75,8 +75,8 @@ struct trusts_the_listener : private changed_host, unix_transport {
     std::fill_n(out, 32, std::uint8_t{0});
     return is_of_the_listener(data) ? rg_status{RG_OK} : host.mac(host.context, data, bytes, out);
   }
-  trusts_the_listener(const rg_host* real, const rg::parameters_t<unix_transport>& p)
-      : changed_host(real, &one_way), unix_transport(&as_seen, p) {}
+  trusts_the_listener(const rg_host* host, const rg::parameters_t<unix_transport>& p)
+      : changed_host(host, &one_way), unix_transport(&as_seen, p) {}
 };
 
 // Defect: the same, but each rank does compute a MAC, and then ignores it.
@@ -86,8 +86,8 @@ struct ignores_a_proof : private changed_host, unix_transport {
     if (is_of_the_listener(data)) std::fill_n(out, 32, std::uint8_t{0});
     return s;
   }
-  ignores_a_proof(const rg_host* real, const rg::parameters_t<unix_transport>& p)
-      : changed_host(real, &half), unix_transport(&as_seen, p) {}
+  ignores_a_proof(const rg_host* host, const rg::parameters_t<unix_transport>& p)
+      : changed_host(host, &half), unix_transport(&as_seen, p) {}
 };
 
 // Defect: the proof is the same in every run, so that it can be recorded and repeated.
@@ -95,8 +95,8 @@ struct repeats_its_proof : private changed_host, unix_transport {
   static rg_status same(const rg_authenticate& host, const void*, std::uint64_t, std::uint8_t out[32]) {
     return host.mac(host.context, "a rank", 6, out);
   }
-  repeats_its_proof(const rg_host* real, const rg::parameters_t<unix_transport>& p)
-      : changed_host(real, &same), unix_transport(&as_seen, p) {}
+  repeats_its_proof(const rg_host* host, const rg::parameters_t<unix_transport>& p)
+      : changed_host(host, &same), unix_transport(&as_seen, p) {}
 };
 
 // Defect: a failed connect() leaves a descriptor open.

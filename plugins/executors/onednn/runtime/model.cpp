@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstring>
 
-#ifdef _OPENMP
+#ifdef ONEDNN_LIMITS_OPENMP
 #include <omp.h>
 #endif
 
@@ -24,7 +24,7 @@ namespace {
 
 // oneDNN and OpenMP read the number of threads from a setting of the calling thread.
 void use_threads([[maybe_unused]] int threads) {
-#ifdef _OPENMP
+#ifdef ONEDNN_LIMITS_OPENMP
   omp_set_num_threads(threads);
 #endif
 }
