@@ -28,7 +28,7 @@ public:
   void leave(std::uint32_t rank) { ranks_.at(rank).left = true; }
 
   // Returns the sentence for an error if ranks wait for ever: every rank waits or has left, and some wait, because tags
-  // differ or a rank has left. Else nullopt.
+  // or members differ or a rank has left. Else nullopt.
   std::optional<std::string> deadlock() const;
 
 private:

@@ -21,7 +21,7 @@ struct stall_limits {
   // For pace::step: the longer of `step` and usual_steps times the mean time of a step on the slowest rank.
   std::chrono::milliseconds step{30'000};
   int usual_steps = 20;
-  std::chrono::milliseconds rare{120'000};   // for pace::rare; for pace::step too until a rank has ended a step
+  std::chrono::milliseconds rare{120'000};   // for pace::rare; for pace::step too until any rank has ended a step
   std::chrono::milliseconds unseen{600'000}; // for pace::unseen
 };
 
@@ -52,7 +52,7 @@ private:
   struct entry {
     bool watched = false;
     rank_status status;
-    clock::time_point moved, turned;                  // when `work` and `rounds` last changed
+    clock::time_point moved, turned;                  // when status.work and status.rounds last changed
     std::optional<clock::time_point> first_step_done; // when the coordinator saw it
     clock::time_point last_step_done;
     std::uint64_t first_step = 0;

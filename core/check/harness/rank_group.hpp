@@ -25,7 +25,8 @@ public:
   endpoint& operator*() { return endpoint_; }
   endpoint* operator->() { return &endpoint_; }
   // A barrier: returns when every rank has called it as often. Throws failed if another rank has failed, and timed_out
-  // if no call of the plugin returns in any rank for operation_timeout + peer_failure_timeout.
+  // if no call of the plugin returns in any rank for operation_timeout + peer_failure_timeout. Without
+  // report_progress_to() (--in-process, launcher) it throws timed_out that long after its begin, even if calls return.
   void barrier();
   // As barrier(), and polls the transport about a thousand times a second meanwhile. Throws timed_out operation_timeout
   // + peer_failure_timeout after its begin, even if calls of the plugin return.

@@ -15,7 +15,7 @@
 
 namespace rg {
 
-using shape = std::vector<std::int64_t>; // of one sample
+using shape = std::vector<std::int64_t>; // the dimensions of a tensor, or of one sample of an input
 
 // Returns the number of elements; 1 for a shape without dimensions.
 inline std::int64_t elements(const shape& s) noexcept {

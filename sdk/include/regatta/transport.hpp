@@ -69,8 +69,8 @@ namespace rg {
 // [main] Sends `mine`, at most 4096 bytes, to all `members`, ascending ranks with this one among them, and returns what
 // they have sent, in that order. Blocks until all members have called it; each calls it for the same groups in the same
 // order. Call it in connect() and later. Slow, because the bytes go through the run's control channel. Throws
-// rg::error: RG_E_OPERATION for wrong members, too many bytes or an earlier call, RG_E_PEER if the run ends meanwhile,
-// RG_E_UNSUPPORTED if the host has no RG_EXT_EXCHANGE.
+// rg::error: RG_E_OPERATION for wrong members, too many bytes or a call before connect(), RG_E_PEER if the run ends
+// meanwhile, RG_E_UNSUPPORTED if the host has no RG_EXT_EXCHANGE.
 inline std::vector<std::vector<std::byte>> exchange(const rg_host* host, std::span<const std::uint32_t> members,
                                                     std::span<const std::byte> mine) {
   const auto* e = static_cast<const rg_exchange*>(host->extension(host->context, RG_EXT_EXCHANGE));
@@ -278,7 +278,8 @@ template <class T> struct instance {
   T transport;
 };
 
-// The C functions. Each finds its instance, calls the member function, and lets no exception escape.
+// The C functions. Each finds its instance and calls the member function. fence() turns exceptions into a status
+// (regatta/plugin.hpp).
 template <class T> struct entry {
   using self_type = instance<T>;
   static self_type& of(void* self) noexcept { return *static_cast<self_type*>(self); }
