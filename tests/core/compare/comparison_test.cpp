@@ -238,6 +238,9 @@ TEST_CASE("a compressing strategy is called faster only beside 16-bit gradients 
   CHECK(has(plain.notes.back(), "a baseline that sends gradients in 16 bits"));
   CHECK(has(compared(lossy, entry(ten)).cases[0].notes.back(), "a baseline that sends gradients in 16 bits"));
   json a = document(json::array({entry(ten)})), b = document(json::array({lossy}));
+  // With the precision alone, messages stay fp32.
+  a["context"]["experiment"]["train"]["precision"] = b["context"]["experiment"]["train"]["precision"] = "bf16";
+  CHECK(has(compare({{"a", a}, {"b", b}}, {}).cases[0].notes.back(), "a baseline that sends gradients in 16 bits"));
   a["context"]["experiment"]["strategy"]["parameters"]["wire"] = "bf16";
   const compared_case fair = compare({{"a", a}, {"b", b}}, {}).cases[0];
   CHECK(figure(fair, "samples_per_second").outcome == outcome_of_test::better);
