@@ -21,8 +21,8 @@ public:
   // Call it before add().
   void begin(const std::string& run);
   // Appends a line with the time and the level (RG_LOG_*), without characters that control a terminal, and writes it at
-  // once. Drops lines after the first 16 MiB of a file. Returns a warning the first time that a line cannot be written,
-  // else nullopt; does not throw for errors of files.
+  // once. At 16 MiB a last line in the file says that it is full; later lines are dropped. Returns a warning the first
+  // time that a line cannot be written, else nullopt; does not throw for errors of files.
   std::optional<std::string> add(std::uint32_t rank, int level, const std::string& text);
   // Returns the path of a rank's file of this run; "" if no line of the rank was written.
   std::string file(std::uint32_t rank) const;
