@@ -31,7 +31,8 @@ enum class link_order : std::uint8_t {
   in_turn,
   // Messages that are submitted at the same time on the same lane share the link, and have left when the last byte of
   // all of them has; those that were submitted earlier leave first. Messages on a lower lane interrupt the others. The
-  // link is as busy as with `in_turn`, but treats all peers alike: required to fold parameter servers.
+  // link is as busy as with `in_turn`, but treats all peers alike: required to fold parameter servers, that is, to
+  // simulate one worker and one server for all.
   shared
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dropout masks. Images have one mask_word per vector of lanes, [sample][channel block][height][width], with bit l for
-// channel l of the block; 1: the element is kept. Of other values a mask has one bit per element of a sample: bit e % 8
-// of byte e / 8 for element e; 1: the element is kept. 8 readable bytes must follow such a mask, because kernels load
-// whole words; mask_bytes() of ops/dropout.hpp includes them.
+// Dropout masks. Images are blocked as in normalization.hpp, and have one mask_word for each pixel of a channel block,
+// [sample][channel block][height][width], with bit l for channel l of the block; 1: the element is kept. Of other
+// values a mask has one bit per element of a sample: bit e % 8 of byte e / 8 for element e; 1: the element is kept.
+// 8 readable bytes must follow such a mask, because kernels load whole words; mask_bytes() of ops/dropout.hpp includes
+// them.
 #pragma once
 
 #include "kernels/normalization.hpp"

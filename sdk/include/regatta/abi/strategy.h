@@ -267,7 +267,8 @@ typedef struct rg_strategy {
   rg_status (*load)(void* self, uint64_t step, const rg_state* from);
   /* [loop] [optional: the strategy is not told, and RG_PLAN_SURVIVES has no effect] Another rank is gone; called once
    * for it, in any state. Its outstanding operations have been reported before, with RG_E_PEER, and later ones with it
-   * end so. Surviving ranks hear of several deaths in any order. Engines of 1.0 end the run and do not call it. */
+   * end so. Surviving ranks hear of several deaths in any order. Engines of 1.0 call it in simulations and
+   * checks only: a death ends a real run. */
   rg_status (*left)(void* self, uint32_t rank);
 } rg_strategy;
 

@@ -19,7 +19,7 @@ enum {
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers, not only with `peer` */
   RG_CAP_NONE = 32,       /* connects no ranks: only strategies that exchange no messages run over it */
   RG_CAP_CONVERT = 64,    /* converts to and from rg_transfer.wire; without this flag the engine converts */
-  RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only; a case with more hosts is refused before it starts */
+  RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only: over several, strategies with messages are refused */
   RG_CAP_LONG_FAILS_SENDER = 256, /* a message longer than its receive fails the send too, not only the receive */
   RG_CAP_ASCENDING_SUMS = 512,    /* its collectives (RG_EXT_COLLECTIVES) add in ascending order of rank */
   /* Receives whose buffers overlap, adding or not, take effect in the order in which they were posted. Without this
@@ -29,7 +29,8 @@ enum {
 };
 
 /* INDEPENDENT: lanes do not block each other. ORDERED: the transport orders the messages of all lanes in one queue, as
- * NCCL does; strategies with RG_PLAN_INDEPENDENT are refused. NONE: it has no send and receive. */
+ * NCCL does; strategies with RG_PLAN_INDEPENDENT are refused. NONE: its send() and recv() refuse every transfer;
+ * strategies that exchange messages are refused. */
 enum { RG_P2P_INDEPENDENT = 1, RG_P2P_ORDERED = 2, RG_P2P_NONE = 3 };
 
 typedef struct rg_transport_caps {
@@ -118,9 +119,9 @@ typedef struct rg_transport {
    * every peer; they stay valid until connect() of this instance returns. */
   rg_status (*listen)(void* self, const rg_world* world, rg_blob* blob);
   /* [main] [required] Connects to all of rg_world.peers; called on all ranks at the same time. blobs[r], for r from 0
-   * to size - 1, are the bytes that listen() of rank r wrote; a transport that opens another one may leave out those of
-   * ranks that are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the
-   * text names the rank. */
+   * to size - 1, are the bytes that listen() of rank r wrote; a transport that opens another one may pass it empty
+   * blobs for ranks that are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within
+   * `timeout_ns`; the text names the rank. */
   rg_status (*connect)(void* self, const rg_blob* blobs, uint64_t timeout_ns);
   /* [loop] [required] Submits a send. Returns without waiting: RG_OK if the transport accepted it, and poll() will
    * report its completion; RG_AGAIN if there is no room now; an error if it is refused. Without RG_OK no completion
