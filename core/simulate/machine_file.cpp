@@ -187,10 +187,13 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
         r.refuse(one, "compute.table", "expected a table, got " + quoted(one));
   }
   r.take_ns(t, path, "after", m.after_ns);
-  if (m.after_ns > 0) r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
-  if (const toml_node* const list = t.find("tensor")) {
+  const toml_node* const list = t.find("tensor");
+  if (m.after_ns > 0 || list) {
     r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
-    if (!(m.batch > 0)) r.refuse(*list, "compute.batch", "expected the samples of the step that these times are of");
+    if (!(m.batch > 0))
+      r.refuse(list ? *list : t, "compute.batch", "expected the samples of the step that these times are of");
+  }
+  if (list) {
     for (const toml_node& one : list->items) {
       if (one.is != toml_node::kind::table) {
         r.refuse(one, "compute.tensor", "expected a table, got " + quoted(one));

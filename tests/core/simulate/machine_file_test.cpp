@@ -32,6 +32,8 @@ TEST_CASE("errors have positions, and all are shown at once") {
   CHECK(text.find("forward_share") != std::string::npos); // the near name
   CHECK(text.find("m.toml:6:11: error: transport.tcp.latency: expected a time such as \"20us\"") != std::string::npos);
   CHECK(refusal("[compute]\ninput = \"1ms\"\n").find("got none of them") != std::string::npos);
+  CHECK(refusal("[compute]\nafter = \"2ms\"\n").find("compute.batch: expected the samples of the step") !=
+        std::string::npos);
   CHECK(refusal(rates, "[network]\nservers = \"far\"\n").find("n.toml:2:11: error: network.servers") !=
         std::string::npos);
   CHECK(refusal(rates, "[network]\ngoodput = 1.1\n").find("n.toml:2:11: error: network.goodput") == 0);
