@@ -142,7 +142,8 @@ TEST_CASE("a binary without sources is loaded only if the user trusts it, and fr
 
   const outcome trusted = program(s, "reproduce x.tar.gz --out yes --progress never --trust-binaries");
   CHECK_MESSAGE(trusted.code == 0, trusted.out, trusted.err);
-  for (const json& plugin : parsed(read(s.path / "yes/result/result.json")).at("context").at("plugins"))
+  const json result = parsed(read(s.path / "yes/result/result.json"));
+  for (const json& plugin : result.at("context").at("plugins"))
     if (plugin.at("id") == "star") CHECK(has(plugin.at("path"), "/yes/artifact/plugins/star.so"));
 }
 
@@ -216,7 +217,8 @@ TEST_CASE("sources are packed and built again against an installation") {
   const std::string said = read(s.path / "out");
   CHECK(has(said, "strategy star: built from the sources of the artifact\n"));
   CHECK(has(said, "sources/star: cmake builds it, which runs commands of its CMakeLists.txt\n"));
-  for (const json& plugin : parsed(read(s.path / "yes/result/result.json")).at("context").at("plugins"))
+  const json result = parsed(read(s.path / "yes/result/result.json"));
+  for (const json& plugin : result.at("context").at("plugins"))
     if (plugin.at("id") == "star") CHECK(has(plugin.at("path"), "/yes/build/star/"));
 
   change(s.path / "x.tar.gz", "sources/star/star.c", "no C\n");

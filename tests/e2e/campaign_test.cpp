@@ -166,13 +166,13 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
       CHECK(r.at("round") <= r.at("number"));
       if (r.at("role") == "case") CHECK(r.at("needs") == json({"baseline", "contention"}));
     }
-    for (const json& e : result(*s).at("results"))
+    const json document = result(*s);
+    for (const json& e : document.at("results"))
       for (const json& repeat : e.at("repeats"))
         for (const char* role : {"case", "baseline", "baseline_again", "contention"})
           CHECK(repeat.at(role).is_object());
     CHECK(names_in(s->path / "r") == std::set<std::string>{"as-written.toml", "records.jsonl", "resolved-1.toml",
                                                            "resolved-2.toml", "resolved-all.toml", "result.json"});
-    const json document = result(*s);
     CHECK(program(*s, "run x.toml --out r --progress never --resume " + options).code == 0); // nothing is left to do
     CHECK(result(*s) == document);
     check_whole(*s, 2, 3);
@@ -200,8 +200,9 @@ TEST_CASE("each round has the baseline twice, in an order that the seed decides"
       }
     }
     CHECK(rounds.size() == 3);
-    CHECK(result(s).at("context").at("sampling").get<std::string>().starts_with("a repeat is disturbed if"));
-    for (const json& e : result(s).at("results")) {
+    const json document = result(s);
+    CHECK(document.at("context").at("sampling").get<std::string>().starts_with("a repeat is disturbed if"));
+    for (const json& e : document.at("results")) {
       CHECK(e.at("noise").at("n") == 3);
       CHECK(e.at("noise").at("median").get<double>() > 0);
       CHECK(e.at("flops_per_sample").get<double>() > 0);
