@@ -12,9 +12,10 @@
 //   batches/s = counted steps, averaged over workers / length of the region
 //
 // Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over all workers, as time of r's
-// clock; `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step
-// before:
-//   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
+// clock; the other names are members of r's step_time for s (rank_record.hpp): `end` is when the step ended, `stalled`
+// the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before, and
+// `stalled_at` when that wait began:
+//   wait                  = min(end, last[s]) - compute_end, at least 0 and at most blocked - stalled
 //                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer was late
 //   exposed_communication = blocked - wait: bytes or a server's update were outstanding
 //   other                 = step - everything else, so that the parts sum to the step

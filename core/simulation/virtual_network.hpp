@@ -65,8 +65,8 @@ public:
   // advances, when all ranks have reacted to everything, until it returns false.
   bool end_instant() { return links_.end_instant(); }
 
-  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived. A native
-  // collective counts bytes as a ring that it is said to be, and no messages.
+  // Messages of a rank: those that have been queued for a link or have left, and those that have arrived and met their
+  // receive. A native collective adds the bytes that a ring sends and receives, and no messages.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
     // Messages and bytes that were sent, by peer and lane.
