@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks whether results can be right at all. `regatta run` prints the findings and ends with exit_code::wrong if there
-// is one (unless it was interrupted, a host was lost, or a case failed with exit_code::usage or plugin); reports only
-// print them.
+// is one (unless it was interrupted, or a case failed with exit_code::usage or plugin); reports only print them.
 #pragma once
 
 #include <optional>

@@ -47,8 +47,8 @@ public:
 
   // Loads the transport. `plugins` must outlive this object. The host's extensions "regatta.exchange/1" (by
   // `exchange`), "regatta.authenticate/1" (by `mac`) and "regatta.nest/1" come from this object; `extensions` resolves
-  // all others, and may be empty. Throws failure: (usage) for invalid parameters, (plugin) if there is no such transport
-  // or its file cannot be loaded.
+  // all others, and may be empty. Throws failure: (usage) for invalid parameters, (plugin) if there is no such
+  // transport or its file cannot be loaded.
   connected_transport(const registry& plugins, const component_choice& choice, const plugin_host::log_function& log,
                       mac_function mac, exchange_function exchange, plugin_host::extension_function extensions = {});
   ~connected_transport() { destroy(); }
