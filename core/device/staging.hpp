@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes between regions and memory that the transport can access. Packing and unpacking are in order with all
-// other work of the processor; the host does them at once, a device asynchronously. [loop]
+// Moves bytes between regions and memory that the transport can access. Packing and unpacking come after all earlier
+// work of the processor; the host does them at once, a device asynchronously. [loop]
 #pragma once
 
 #include "device/device.hpp"
@@ -31,11 +31,11 @@ public:
   virtual scratch_memory allocate_scratch(std::uint64_t bytes) = 0;
   // Returns where scratch memory is: RG_MEMORY_HOST or RG_MEMORY_DEVICE.
   virtual std::uint32_t scratch_place() const noexcept { return RG_MEMORY_HOST; }
-  // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the
-  // returned fence; 0: at once.
+  // Executes `w`, whose target is scratch memory. Later work of the processor need not wait for it. Once passed() is
+  // true for the returned fence (0: at once), post the operation to the transport; later work may overwrite the source.
   virtual rg_fence pack(const rg_work& w) = 0;
-  // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region. Scratch
-  // may be reused once passed() is true for the returned fence; 0: at once.
+  // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region, before
+  // later work of the processor. Scratch may be reused once passed() is true for the returned fence; 0: at once.
   virtual rg_fence unpack(const rg_work& w) { return pack(w); }
   // Returns whether the host need not wait for a fence of pack() or unpack() any more. Does not block.
   virtual bool passed(rg_fence) { return true; }
