@@ -12,8 +12,9 @@ namespace regatta {
 struct progress {
   std::size_t case_number = 1, cases = 1; // case_number counts from 1
   std::string label;                      // "allreduce, shm, 2 workers"
-  std::string phase;                   // "baseline", "baseline-again", "contention", "timing kernels"; empty: the case
-  std::size_t repeat = 1, repeats = 1; // repeat counts from 1; repeats is 0: as many as measure.precision needs
+  std::string phase;                      // "baseline", "baseline-again", "contention", "timing kernels", or in a
+                                          // simulation how many runs are simulated; empty: the case
+  std::size_t repeat = 1, repeats = 1;    // repeat counts from 1; repeats is 0: as many as measure.precision needs
   // Half of the interval of E or samples/s over its median, the largest of the cases of the current round (those that
   // share a baseline). std::nullopt: not known.
   std::optional<double> half_width;
