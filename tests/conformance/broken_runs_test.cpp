@@ -89,6 +89,7 @@ TEST_CASE("pull_rows, too, and under virtual time") {
   x.ghosts = true; // whose tables hold nothing
   x.table_rows = 0;
   x.tables = {{.rows = 20, .row = 4, .most = 9}};
+  x.touches = [](std::uint32_t, std::uint64_t, std::uint32_t, std::vector<std::uint64_t>&) {};
   x.parameters = {{"where", "own_rows"}};
   CHECK_THROWS_WITH(regatta::simulate(plugins, x), doctest::Contains("own_rows: shard 1 of 1"));
 }

@@ -197,7 +197,7 @@ TEST_CASE("a host leaves: the run ends there, but for a strategy that survives i
   // The exported operations are those of the run in which the host leaves.
   const auto sent_by_2 = [&](const std::string& leaves) {
     REQUIRE(outcome_of(leaves, survivor + "--export goal").code == 0);
-    const std::string goal = read(s.path / "a/operations-1.goal");
+    const std::string goal = read(s.path / "a/operations.goal");
     const std::size_t begin = goal.find("rank 2 {"), end = goal.find("rank 3 {");
     REQUIRE(end != std::string::npos);
     return std::ranges::count(goal.substr(begin, end - begin), '\n');

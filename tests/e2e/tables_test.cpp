@@ -80,6 +80,7 @@ TEST_CASE("a campaign of two models: units, settings, cores, and no live line be
   CHECK(host.at("core_independence").is_null() == (host.at("cores") == 1));
   CHECK(has(table, "   2 cores at once: FMA ") == (host.at("cores") != 1));
   for (const json& entry : document.at("results")) {
+    CHECK(entry.at("flops_per_sample").get<double>() > 0);
     CHECK(entry.at("efficiency_over_contention").is_object() == (entry.at("workers") == 2));
     CHECK(entry.at("throughput").at("unit") ==
           (entry.at("case").at("model.plugin") == "mlp" ? "images/s" : "sequences/s"));
