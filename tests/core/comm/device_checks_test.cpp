@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-// What the device was asked for, and whether it can do it.
+// The products that watched_device received, and which of its functions fail.
 struct requests {
   std::vector<std::uint64_t> rows;       // of matrices, each size once
   bool computes = true;                  // else only the first product of a size takes time, to load a kernel

@@ -56,6 +56,12 @@ struct hosts_with_gpus {
 
 using numbers = std::vector<std::uint32_t>;
 
+finding only(const hosts_with_gpus& hosts) {
+  const auto found = hosts.found();
+  REQUIRE(found.size() == 1);
+  return found[0];
+}
+
 bool says(const finding& f, const std::string& text) {
   return f.evidence.find(text) != std::string::npos;
 }
@@ -80,8 +86,8 @@ TEST_CASE("one of the GPUs of eight hosts at 70 % is named, with its index and f
       CHECK(says(found[0], fmt::format("GPU {} (A GPU): ", gpus - 1)));
       CHECK(says(found[0], fmt::format(" of {} GPUs; meanwhile its temperature 60 degrees C", 8 * gpus)));
     }
-    CHECK(says(slow.found()[0], "matrix products in fp32: 3"));
-    CHECK(says(slow.found()[0], " TFLOP/s, 7"));
+    CHECK(says(only(slow), "matrix products in fp32: 3"));
+    CHECK(says(only(slow), " TFLOP/s, 7"));
   }
 }
 
@@ -89,23 +95,19 @@ TEST_CASE("GPUs of one host are compared with each other") {
   hosts_with_gpus eight(1, 8), two(1, 2);
   eight.scale(0, 5, "gemm", 0.7);
   two.scale(0, 1, "gemm", 0.7);
-  REQUIRE(eight.found().size() == 1);
-  CHECK(says(eight.found()[0], "GPU 5 "));
-  REQUIRE(two.found().size() == 1);
-  CHECK(two.found()[0].hosts == numbers{0});
-  CHECK(says(two.found()[0], "GPU 1 "));
+  CHECK(says(only(eight), "GPU 5 "));
+  CHECK(only(two).hosts == numbers{0});
+  CHECK(says(only(two), "GPU 1 "));
 }
 
 TEST_CASE("of two hosts with one GPU each, both are named; with more, the host of the slow one") {
   hosts_with_gpus one(2, 1), eight(2, 8);
   one.scale(1, 0, "gemm", 0.7);
   eight.scale(1, 6, "gemm", 0.7);
-  REQUIRE(one.found().size() == 1);
-  CHECK(one.found()[0].hosts == numbers{0, 1});
-  CHECK(says(one.found()[0], "n1: GPU 0 "));
-  REQUIRE(eight.found().size() == 1);
-  CHECK(eight.found()[0].hosts == numbers{1});
-  CHECK(says(eight.found()[0], "GPU 6 "));
+  CHECK(only(one).hosts == numbers{0, 1});
+  CHECK(says(only(one), "n1: GPU 0 "));
+  CHECK(only(eight).hosts == numbers{1});
+  CHECK(says(only(eight), "GPU 6 "));
 }
 
 TEST_CASE("all GPUs of a host may be slow") {
@@ -114,9 +116,8 @@ TEST_CASE("all GPUs of a host may be slow") {
     two.scale(0, g, "gemm", 0.7);
     three.scale(1, g, "gemm", 0.7);
   }
-  REQUIRE(two.found().size() == 1);
-  CHECK(two.found()[0].hosts == numbers{0, 1});
-  CHECK(says(two.found()[0], "n0: median of its 8 GPUs"));
+  CHECK(only(two).hosts == numbers{0, 1});
+  CHECK(says(only(two), "n0: median of its 8 GPUs"));
   const auto found = three.found();
   CHECK(found.size() == 8);
   for (const finding& f : found) CHECK(f.hosts == numbers{1});
@@ -137,9 +138,8 @@ TEST_CASE("a GPU that others use is told from a slow one by its evidence") {
   used.scale(4, 1, "gemm", 0.4);
   used.gpu(4, 1)["before"]["utilisation"] = 0.98;
   used.gpu(4, 1)["before"]["memory_used_bytes"] = 61e9;
-  REQUIRE(used.found().size() == 1);
-  CHECK(says(used.found()[0], "other programs use it: before, kernels ran for 98 % of the time and 61.0 GB of 80.0 GB "
-                              "were in use"));
+  CHECK(says(only(used), "other programs use it: before, kernels ran for 98 % of the time and 61.0 GB of 80.0 GB "
+                         "were in use"));
 }
 
 TEST_CASE("a host whose GPUs cannot be timed is named with the reason") {
@@ -151,14 +151,12 @@ TEST_CASE("a host whose GPUs cannot be timed is named with the reason") {
   none.lack(2, "there is no driver", true);
   failing.facts[2].description["gpus"] = json::array();
   none.facts[2].description["gpus"] = json::array();
-  REQUIRE(one.found().size() == 1);
-  CHECK(one.found()[0].hosts == numbers{1});
-  CHECK(one.found()[0].check == "gpu");
-  CHECK(one.found()[0].evidence ==
+  CHECK(only(one).hosts == numbers{1});
+  CHECK(only(one).check == "gpu");
+  CHECK(only(one).evidence ==
         "GPU 1 (A GPU): not timed: CUDA, computing: an illegal memory access; meanwhile its temperature 60 degrees C");
-  REQUIRE(all.found().size() == 1);
-  CHECK(all.found()[0].hosts == numbers{2});
-  CHECK(all.found()[0].evidence == "GPUs: not timed: the driver is too old");
+  CHECK(only(all).hosts == numbers{2});
+  CHECK(only(all).evidence == "GPUs: not timed: the driver is too old");
   CHECK(failing.found().size() == 1);
   CHECK(none.found().empty()); // its driver lists none either
 }

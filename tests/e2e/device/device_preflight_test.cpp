@@ -7,7 +7,7 @@ using namespace device_runs;
 
 namespace {
 
-// Runs preflight with the toy's executor only, whatever others this build has for tests.
+// Runs preflight with the executor of the device `toy` alone: the folder of test plugins has others, too.
 outcome preflight(const temporary_folder& s, const std::string& options, const std::string& environment) {
   fs::create_directories(s.path / "plugins");
   if (!fs::exists(s.path / "plugins/toy.so"))
