@@ -84,7 +84,8 @@ void virtual_network::end(std::uint32_t number, std::uint64_t cookie, rg_status 
   c.status = status;
   c.bytes = bytes;
   if (r.ended.empty()) touched_.push_back(number);
-  r.ended.push_back(c);
+  const bool first = options_.reverses && number % 2;
+  r.ended.insert(first ? r.ended.begin() + static_cast<std::ptrdiff_t>(r.polled) : r.ended.end(), c);
   --outstanding_;
 }
 

@@ -58,8 +58,10 @@ TEST_CASE("errors of a few percent that a lossy strategy never makes up for") {
                {"the steps apply 1.04 times the sum of the workers' gradients"});
 }
 
-TEST_CASE("strategies that need more than they declare") {
+TEST_CASE("strategies that need more than they declare, or than a transport promises") {
   finds_saying("lanes_block", {"lanes"}, {"drain", "replicas", "serial", "hosts"}, {"declare RG_PLAN_INDEPENDENT"});
+  finds_saying("collectives_by_lane", {"collectives"}, {"drain", "replicas", "serial", "buckets"},
+               {"do all ranks begin a group's collectives in the same order?"});
   finds_saying("hosts_differ", {"hosts"}, {"drain", "replicas", "serial", "lanes"}, {"declare RG_PLAN_EQUAL_HOSTS"});
 }
 

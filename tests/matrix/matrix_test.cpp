@@ -146,6 +146,17 @@ TEST_CASE("collectives that the transport does not take yet begin later, in the 
   }
 }
 
+TEST_CASE("all ranks begin native all-reduces in the same order, whatever the order in which they see them end") {
+  simulation_setup s;
+  s.network.collectives = s.network.reverses = true;
+  s.strategy = "allreduce";
+  s.parameters = {{"algorithm", "native"}, {"bucket", 256}, {"lanes", 4}};
+  for (s.workers = 2; s.workers <= 5; ++s.workers) {
+    CAPTURE(s.workers);
+    equals_serial(s, simulate(plugins(), s));
+  }
+}
+
 // The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last
 // rank.
 TEST_CASE("broadcasts over messages equal the serial run, with the bytes and messages of each") {

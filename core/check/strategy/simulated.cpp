@@ -100,7 +100,9 @@ simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_
   set_shapes(x, {{10, 4}, {7}, {13, 10}, {5, 4, 3, 3}, {16}, {3, 5, 1, 1}, {12, 9}});
   x.late_tensor = 0;
   x.flat_tensor = 2;
-  x.steps = whole_periods(plan_for(s, workers, servers), x.steps);
+  const rg_plan p = plan_for(s, workers, servers);
+  x.steps = whole_periods(p, x.steps);
+  x.network.collectives = p.flags & RG_PLAN_COLLECTIVES;
   return x;
 }
 

@@ -112,6 +112,39 @@ subject with_two_lanes(const subject& s) {
   return why_refused(two, workers_near(s, 2), 1).empty() ? two : s;
 }
 
+// Returns the strategy with the least bucket, if it has a parameter of this name.
+subject with_least_bucket(const subject& s) {
+  const auto bucket = std::ranges::find(s.tested->parameters, std::string_view("bucket"), &rg_param::name);
+  if (bucket == s.tested->parameters.end() || bucket->type != RG_PARAM_INT || s.parameters.contains("bucket")) return s;
+  subject least = s;
+  least.parameters["bucket"] = std::max<std::int64_t>(64, static_cast<std::int64_t>(bucket->min));
+  return why_refused(least, workers_near(s, 2), 1).empty() ? least : s;
+}
+
+// The transport has native collectives, which end on ranks with odd numbers in another order than on the others. All
+// members of a group must begin them in the same order nevertheless.
+void native_collectives(const subject& s) {
+  const subject tested = with_least_bucket(s);
+  const bool synchronous = some_plan(s).flags & RG_PLAN_SYNCHRONOUS;
+  bool used = false;
+  for_all(tested, [&](simulation_setup& x) {
+    x.network.collectives = x.network.reverses = true;
+    try {
+      const simulation_result r = run_simulation(tested, x);
+      for (const auto& c : r.counted) {
+        std::uint64_t in_messages = 0;
+        for (const auto& [to, sent] : c.sent_to) in_messages += sent.second;
+        used |= c.bytes_sent > in_messages;
+      }
+      if (synchronous) expect_same(tested, x, r);
+    } catch (const failed& e) {
+      throw failed(std::string(e.what()) + "; here collectives that are under way together end in another order on "
+                                           "each rank: do all ranks begin a group's collectives in the same order?");
+    }
+  });
+  if (!used) throw skipped("it uses none of the transport's collectives");
+}
+
 // Weights of more than one bucket of the usual size, in tensors whose ends are not the ends of buckets.
 void many_buckets(const subject& s) {
   const bool synchronous = some_plan(s).flags & RG_PLAN_SYNCHRONOUS;
@@ -279,6 +312,10 @@ std::vector<test> strategy_tests() {
       {"clip", "the same if updates wait for the norm of all gradients", clipped},
       {"buckets", "the same with weights of more than one bucket; if asynchronous, workers exchange all of them",
        many_buckets},
+      {"collectives",
+       "on a transport with native collectives, which end in another order on each rank, runs end; if synchronous, "
+       "with the weights of one worker that has all gradients, or, if lossy, with identical weights",
+       native_collectives},
       {"rows",
        "rows of sparse tables equal those of one worker that has all gradients; if asynchronous, every run ends",
        sparse_rows},

@@ -66,6 +66,7 @@ struct allreduce : rg::data_parallel<allreduce> {
         return;
       }
       choose(p.algorithm);
+      if (group) begun = std::vector<rg::event>(buckets().size());
     }
     c.own(c.whole(), rg::role::worker);
   }
@@ -86,7 +87,14 @@ struct allreduce : rg::data_parallel<allreduce> {
   rg::task<> exchange(rg::bucket b) {
     if (comm.workers() == 1) co_return;
     switch (chosen[b.index]) {
-    case algorithm::native: co_await comm.all_reduce(*group, b.gradients, wire); break;
+    case algorithm::native: {
+      // All members begin a group's collectives in the same order. Lanes become free in any order.
+      if (b.index > 0) co_await begun[b.index - 1];
+      rg::operation sum = comm.all_reduce(*group, b.gradients, wire);
+      begun[b.index].set();
+      co_await sum;
+      break;
+    }
     case algorithm::halving_doubling:
       co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane, wire);
       break;
@@ -143,6 +151,7 @@ private:
   std::optional<sharded_update> sharded; // if empty, `chosen` is used
   std::vector<algorithm> chosen;         // by bucket
   std::optional<rg::group> group;        // for the transport's own all-reduce
+  std::vector<rg::event> begun;          // by bucket: its all-reduce in `group` has begun
   std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling
   rg::replicated_tables rows;
 };
