@@ -89,7 +89,10 @@ struct allreduce : rg::data_parallel<allreduce> {
     switch (chosen[b.index]) {
     case algorithm::native: {
       // All members begin a group's collectives in the same order. Lanes become free in any order.
-      if (b.index > 0) co_await begun[b.index - 1];
+      if (b.index > 0) {
+        rg::event& before = begun[b.index - 1];
+        co_await before;
+      }
       rg::operation sum = comm.all_reduce(*group, b.gradients, wire);
       begun[b.index].set();
       co_await sum;
