@@ -40,7 +40,8 @@ enum network_event : std::uint32_t {
   batch_passed,    // a batch that passed the receiver's link
   batch_received,  // a batch that the receiver's processor is done with
   rank_retries,    // a rank whose collective was refused
-  collective_ends  // a collective
+  collective_ends, // a collective
+  late_collective_ends
 };
 
 } // namespace regatta

@@ -43,7 +43,9 @@ struct network_options {
   // bytes_per_ns, also beside `links`.
   bool collectives = false;
   bool hesitates = false; // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
-  bool reverses = false; // ranks with odd numbers see operations that have ended since their last poll in reverse order
+  // Every other native collective ends 50 * latency_ns later on ranks with odd numbers: not all ranks see them end in
+  // the same order.
+  bool staggers = false;
   std::uint64_t latency_ns = 1000; // L, without `links`
   bool uneven = false;             // the latency of each pair of ranks is another multiple of `latency_ns`, from 1 to 5
   double bytes_per_ns = 1.0; // 1 / G of each rank's outgoing link, without `links`; the incoming one takes no time

@@ -68,12 +68,27 @@ void virtual_network::advance(std::uint64_t t) {
     if (e.kind == rank_retries) {
       touched_.push_back(e.what);
     } else if (e.kind == collective_ends) {
-      for (const auto& [who, what] : collectives_.finish(e.what)) end(who, what.cookie, RG_OK, 0);
+      end_collective(e.what);
+    } else if (e.kind == late_collective_ends) {
+      const auto [who, cookie] = late_.front();
+      late_.pop_front();
+      end(who, cookie, RG_OK, 0);
     } else {
       links_.handle(e);
     }
   }
   events_.advance(t);
+}
+
+void virtual_network::end_collective(std::uint32_t number) {
+  for (const auto& [who, what] : collectives_.finish(number)) {
+    if (!options_.staggers || who % 2 == 0 || number % 2) {
+      end(who, what.cookie, RG_OK, 0);
+      continue;
+    }
+    late_.emplace_back(who, what.cookie);
+    events_.after(50 * options_.latency_ns, late_collective_ends, 0);
+  }
 }
 
 void virtual_network::end(std::uint32_t number, std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
@@ -84,8 +99,7 @@ void virtual_network::end(std::uint32_t number, std::uint64_t cookie, rg_status 
   c.status = status;
   c.bytes = bytes;
   if (r.ended.empty()) touched_.push_back(number);
-  const bool first = options_.reverses && number % 2;
-  r.ended.insert(first ? r.ended.begin() + static_cast<std::ptrdiff_t>(r.polled) : r.ended.end(), c);
+  r.ended.push_back(c);
   --outstanding_;
 }
 

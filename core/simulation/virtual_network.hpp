@@ -129,6 +129,7 @@ private:
     if (misuse_.empty()) misuse_ = std::move(misuse);
   }
   // Makes the completion of an operation available to poll().
+  void end_collective(std::uint32_t number);
   void end(std::uint32_t rank, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
   network_options options_;
@@ -149,6 +150,7 @@ private:
   std::vector<std::uint32_t> ready_, freed_;                    // of arrive()
   std::vector<std::pair<std::uint32_t, std::uint32_t>> copies_; // of arrived()
   native_collectives collectives_;
+  std::deque<std::pair<std::uint32_t, std::uint64_t>> late_; // ranks whose part of a collective ends late, and cookies
   folded_ranks* folded_ = nullptr;
   goal_recorder* recorder_ = nullptr;
   shared_cores* cores_ = nullptr;

@@ -148,7 +148,7 @@ TEST_CASE("collectives that the transport does not take yet begin later, in the 
 
 TEST_CASE("all ranks begin native all-reduces in the same order, whatever the order in which they see them end") {
   simulation_setup s;
-  s.network.collectives = s.network.reverses = true;
+  s.network.collectives = s.network.staggers = true;
   s.strategy = "allreduce";
   s.parameters = {{"algorithm", "native"}, {"bucket", 256}, {"lanes", 4}};
   for (s.workers = 2; s.workers <= 5; ++s.workers) {

@@ -128,7 +128,7 @@ void native_collectives(const subject& s) {
   const bool synchronous = some_plan(s).flags & RG_PLAN_SYNCHRONOUS;
   bool used = false;
   for_all(tested, [&](simulation_setup& x) {
-    x.network.collectives = x.network.reverses = true;
+    x.network.collectives = x.network.staggers = true;
     try {
       const simulation_result r = run_simulation(tested, x);
       for (const auto& c : r.counted) {
