@@ -150,7 +150,7 @@ TEST_CASE("all ranks begin native all-reduces in the same order, whatever the or
   simulation_setup s;
   s.network.collectives = s.network.staggers = true;
   s.strategy = "allreduce";
-  s.parameters = {{"algorithm", "native"}, {"bucket", 256}, {"lanes", 4}};
+  s.parameters = {{"algorithm", "native"}, {"bucket", 64}, {"lanes", 4}};
   for (s.workers = 2; s.workers <= 5; ++s.workers) {
     CAPTURE(s.workers);
     equals_serial(s, simulate(plugins(), s));
