@@ -30,8 +30,8 @@ struct measured_rounds {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measured_rounds, links, seconds)
 
-// The least number of messages that are timed, small ones and large ones in each direction, after one of warm-up:
-// quick 1, normal 3. More follow as long as they take less than plan::pairs.seconds together.
+// The least number of messages that are timed after one of warm-up: quick 1, normal 3. It counts for the small ones of
+// a pair, and for the large ones in each direction; of each of these, more follow for about plan::pairs.seconds in all.
 enum class effort { quick, normal };
 // Measures rounds, one after the other, and returns the links of all ranks; collective. `name` is for messages.
 using measure_rounds =
@@ -53,9 +53,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(survey, alone, at_once, pairs, pairs_at_once,
 // Surveys the links between ranks; collective if `measure` is. `is_open` says which pairs can be measured. With
 // plan::pairs.alone, all pairs are measured alone; with plan::pairs.at_once, all pairs also in the rounds of
 // tournament(), of ranks / 2 pairs at once. With plan::pairs.many, the three stages above are gone through instead. In
-// the end, pairs with links that are far off are measured alone again, until no link is or plan::pairs.repeats times in
-// all. With plan::pairs.many, or with plan::pairs.at_once and plan::pairs.hosts, it also measures `halves` and
-// `neighbours`.
+// the end, pairs with links that are far off are measured alone again, until no link is far off, at most
+// plan::pairs.repeats - 1 times. With plan::pairs.many, or with plan::pairs.at_once and plan::pairs.hosts, it also
+// measures `halves` and `neighbours`.
 survey survey_links(const plan& p, const std::function<bool(const rank_pair&)>& is_open, const measure_rounds& measure);
 
 // A rank, as the sender or the receiver of links, most of which are far off.

@@ -63,7 +63,7 @@ private:
   bool handle(message&& f);
   // The host cannot take part any more: the connection is closed, and all of its ranks count as ended.
   void lose(const std::string& why);
-  // Begins to compare the clocks `burst` times, one exchange after the other.
+  // Begins to compare the clocks several times, one exchange after the other.
   void compare_clocks();
   void ping(); // requires that none is without an answer, and that finish() was not called
   // Ends the run there: all of its ranks have ended.

@@ -19,8 +19,9 @@ namespace regatta {
 class transport_host : public plugin_host {
 public:
   // `plugins` must outlive this object. Its find() must load the file of the component that it returns (a registry of
-  // registry::loading(), or of tried files), because a transport that opens another one calls that one's functions.
-  // `more` returns extensions other than "regatta.nest/1", or null for an id that it does not have; it may be empty.
+  // registry::loading(), or one with trust::tried), because a transport that opens another one calls that one's
+  // functions. `more` returns extensions other than "regatta.nest/1", or null for an id that it does not have; it may
+  // be empty.
   explicit transport_host(const registry& plugins, log_function log = {}, extension_function more = {});
 
   // Returns the ids of the transports that a transport has opened through this host so far. [main]

@@ -16,8 +16,8 @@
 
 namespace cudnn {
 
-// An index of elements. model::prepare() rejects activations for which 32 bits do not suffice, and tensors that a
-// kernel converts or unscales; other tensors are unchecked.
+// An index of elements. If 32 bits do not suffice for an activation, or for a tensor that a kernel converts or
+// unscales, model::prepare() rejects it; other tensors are unchecked.
 using index_t = std::uint32_t;
 
 #ifdef __CUDACC__
