@@ -136,4 +136,11 @@ void begin_or_resume(result_folder& folder, campaign_records& records, result_do
   }
 }
 
+std::string write_result(result_folder& folder, const std::string& before, run_screen& s) {
+  std::string reason = folder.write();
+  if (!reason.empty() && before.empty())
+    s.say(fmt::format("{}; the campaign goes on, and writing is tried again after every run", reason));
+  return reason;
+}
+
 } // namespace regatta

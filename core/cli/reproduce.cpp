@@ -122,8 +122,37 @@ fs::path folder_for(const reproduce_options& o) {
   return o.out;
 }
 
-// Runs the experiment into FOLDER/result. Returns the exit code of the run; `skipped` if this machine cannot run it.
-int run_here(const reproduce_options& o, const plan& p, const fs::path& folder) {
+int verdict_of(const reproduction& r, int code_of_run) {
+  exit_code code = exit_code::done;
+  if (r.failed)
+    code = exit_code::gate;
+  else if (r.undecided || r.claims == 0)
+    code = exit_code::skipped;
+  return worse_exit_code(static_cast<int>(code), code_of_run);
+}
+
+int skipped_if_unable(int code) {
+  const bool unable = code == static_cast<int>(exit_code::usage) || code == static_cast<int>(exit_code::plugin);
+  return unable ? static_cast<int>(exit_code::skipped) : code;
+}
+
+// Decides the claims by the run's result, and prints them. Returns the exit code of the command.
+int conclude(const artifact& a, const fs::path& folder, int code_of_run) {
+  const int code = skipped_if_unable(code_of_run);
+  if (code == static_cast<int>(exit_code::interrupted) || code == static_cast<int>(exit_code::skipped) ||
+      !content_of(folder / "result/result.json"))
+    return code;
+  const reproduction r =
+      compare_with(a.result, read_stored((folder / "result").string(), {"regatta.result/1"}).document,
+                   terminal_width(fileno(document_stream())));
+  print_output(fmt::format("\n{}\n{} of {} claims hold here, {} fail, {} undecided   {}\n", r.text,
+                           r.claims - r.failed - r.undecided, r.claims, r.failed, r.undecided, folder.string()));
+  return verdict_of(r, code);
+}
+
+// Runs the experiment into FOLDER/result, and decides its claims. Returns the exit code of the command; `skipped` if
+// this machine cannot run it.
+int run_here(const reproduce_options& o, const artifact& a, const plan& p, const fs::path& folder) {
   run_options run;
   run.file = folder / "artifact/experiment.toml";
   run.changes.set = o.set;
@@ -139,26 +168,14 @@ int run_here(const reproduce_options& o, const plan& p, const fs::path& folder) 
   run.out = (folder / "result").string();
   run.progress = o.progress;
   run.command = o.command;
-  int code = 0;
   try {
-    code = run_verb(run);
+    return run_verb(run, [&](int code) { return conclude(a, folder, code); });
   } catch (const failure& e) {
     // The file was right where it was written. A wrong --set is the user's.
     if (std::string_view(e.what()).starts_with("--set")) throw;
     print_error(fmt::format("{}\n", e.what()));
-    code = static_cast<int>(e.code());
+    return skipped_if_unable(static_cast<int>(e.code()));
   }
-  const bool unable = code == static_cast<int>(exit_code::usage) || code == static_cast<int>(exit_code::plugin);
-  return unable ? static_cast<int>(exit_code::skipped) : code;
-}
-
-int verdict_of(const reproduction& r, int code_of_run) {
-  exit_code code = exit_code::done;
-  if (r.failed)
-    code = exit_code::gate;
-  else if (r.undecided || r.claims == 0)
-    code = exit_code::skipped;
-  return worse_exit_code(static_cast<int>(code), code_of_run);
 }
 
 } // namespace
@@ -179,16 +196,7 @@ int reproduce_verb(const reproduce_options& o) {
   const fs::path folder = folder_for(o);
   fs::create_directories(folder / "artifact");
   unpack_archive(a.files, folder / "artifact");
-  const int code = run_here(o, p, folder);
-  const auto finished = content_of(folder / "result/result.json");
-  if (code == static_cast<int>(exit_code::interrupted) || code == static_cast<int>(exit_code::skipped) || !finished)
-    return code;
-  const reproduction r =
-      compare_with(a.result, read_stored((folder / "result").string(), {"regatta.result/1"}).document,
-                   terminal_width(fileno(document_stream())));
-  print_output(fmt::format("\n{}\n{} of {} claims hold here, {} fail, {} undecided   {}\n", r.text,
-                           r.claims - r.failed - r.undecided, r.claims, r.failed, r.undecided, folder.string()));
-  return verdict_of(r, code);
+  return run_here(o, a, p, folder);
 }
 
 } // namespace regatta

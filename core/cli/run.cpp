@@ -213,11 +213,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   // The notices, which come first in `warnings`, were printed above.
   for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);
   std::string unwritten; // the reason; reported when it first appears
-  const auto write = [&] {
-    const std::string before = std::exchange(unwritten, folder.write());
-    if (!unwritten.empty() && before.empty())
-      s.say(fmt::format("{}; the campaign goes on, and writing is tried again after every run", unwritten));
-  };
+  const auto write = [&] { unwritten = write_result(folder, unwritten, s); };
   rank_logs logs(folder.path() / "logs");
   run_traces traces(folder.path() / "traces");
   const auto document_now = [&] {
@@ -298,10 +294,11 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
 
 } // namespace
 
-int run_verb(const run_options& o) {
+int run_verb(const run_options& o, const std::function<int(int)>& conclude) {
   run_screen s(o.progress);
   std::string result;
-  const int code = run_cases(o, s, result);
+  int code = run_cases(o, s, result);
+  if (conclude) code = conclude(code);
   s.end(code, result);
   return code;
 }

@@ -4,6 +4,7 @@
 #include "config/load.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct run_options {
 // Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the exit code:
 // 0, that of the worst failed case, wrong (4), run (1) if results could not be written or a host was lost, skipped (77)
 // if no case could run, or interrupted (130); of a dry run, that of dry_run(). Throws failure for errors found before
-// any rank starts. Under a launcher it returns only in the coordinator (join/start.hpp). [main]
-int run_verb(const run_options& options);
+// any rank starts. Under a launcher it returns only in the coordinator (join/start.hpp). `conclude`, if any, is called
+// with the exit code once the result is written, before progress as JSON ends, and returns that of the command. [main]
+int run_verb(const run_options& options, const std::function<int(int code_of_run)>& conclude = {});
 
 } // namespace regatta

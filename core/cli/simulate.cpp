@@ -106,7 +106,7 @@ int simulate_and_print(const simulate_options& o, run_screen& screen, std::strin
   if (!o.network.empty()) folder.add_file("network.toml", read_text(o.network));
   if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 
-  std::string unwritten; // the reason; the next write tries again
+  std::string unwritten; // the reason; empty: it is written
   simulation_hooks hooks;
   if (!o.exported.empty())
     hooks.goal = [&](std::size_t index) {
@@ -117,7 +117,7 @@ int simulate_and_print(const simulate_options& o, run_screen& screen, std::strin
   hooks.record = [&](const json& record) {
     folder.append(record);
     results.update(record);
-    unwritten = folder.write();
+    unwritten = write_result(folder, unwritten, screen);
     if (record.at("kind") == "failure")
       screen.say(fmt::format("case {} {}: {}", record.at("index").get<std::size_t>() + 1,
                              record.at("status").get<std::string>(), record.at("error").get<std::string>()));

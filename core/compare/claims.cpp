@@ -106,7 +106,7 @@ void add_samples(decided& d, const json& document) {
     d.reason = missing;
     return;
   }
-  d.samples.emplace(of.b, of.a, true);
+  d.samples.emplace(of.b, of.a, in_the_same_rounds(*left, *right));
   d.claim["left_median"] = *median(of.a);
   d.claim["right_median"] = *median(of.b);
 }

@@ -148,7 +148,7 @@ compared_case compare_cases(const compared_result& result_a, const json& a, cons
                             join(apart, " and "), apart.size() == 1 ? "s" : "", join(apart, ","));
     return c;
   }
-  const bool paired = &result_a == &result_b;
+  const bool paired = &result_a == &result_b && in_the_same_rounds(a, b);
   for (const figure_kind& kind : compared_figures()) {
     const samples_of_two of = samples_of_both(a, b, kind.path);
     if (of.a.empty() || of.b.empty()) continue;

@@ -104,6 +104,11 @@ values seconds_to_loss(const json& entry, double target) {
   });
 }
 
+bool in_the_same_rounds(const json& a, const json& b) {
+  const auto round_of = [](const json& repeat) { return number(repeat.value("round", json())); }; // NaN: unknown
+  return std::ranges::equal(a.at("repeats"), b.at("repeats"), {}, round_of, round_of);
+}
+
 samples_of_two samples_of_both(const json& a, const json& b, const std::string& path) {
   if (path != "loss") return {samples_of(a, path), samples_of(b, path), ""};
   const auto step = last_common_step(a, b);

@@ -29,4 +29,8 @@ struct samples_of_two {
 // [any] As samples_of(), but "loss" is that of the last common step.
 samples_of_two samples_of_both(const nlohmann::json& a, const nlohmann::json& b, const std::string& path);
 
+// [any] Returns whether repeat i of both ran in the same round, for every i, so that both met the same machine. That of
+// simulations is drawn from the same numbers.
+bool in_the_same_rounds(const nlohmann::json& a, const nlohmann::json& b);
+
 } // namespace regatta

@@ -111,7 +111,7 @@ void campaign_records::add_run(const json& record) {
   if (role == "case") {
     recorded_repeat repeat;
     repeat.figures.run = std::move(figures);
-    repeat.round = round_number;
+    repeat.figures.round = round_number;
     repeat.needs_baseline = std::ranges::find(needs, "baseline") != needs.end();
     repeat.needs_contention = std::ranges::find(needs, "contention") != needs.end();
     c.facts = std::move(facts);
@@ -125,7 +125,7 @@ void campaign_records::add_run(const json& record) {
   }
   for (const auto& [of_case, in_case] : round.repeats) {
     const auto found = cases_[of_case].repeats.find(in_case);
-    if (found != cases_[of_case].repeats.end() && found->second.round == round_number)
+    if (found != cases_[of_case].repeats.end() && found->second.figures.round == round_number)
       pair(found->second, round, experiment_.cases[of_case].cluster.workers);
   }
   sums_.insert(sums.begin(), sums.end());
@@ -146,7 +146,7 @@ std::vector<std::size_t> campaign_records::cases_of(std::uint64_t round) const {
   if (const auto found = rounds_.find(round); found != rounds_.end())
     for (const auto& [index, repeat] : found->second.repeats)
       if (const auto r = cases_[index].repeats.find(repeat);
-          r != cases_[index].repeats.end() && r->second.round == round)
+          r != cases_[index].repeats.end() && r->second.figures.round == round)
         indices.push_back(index);
   return indices;
 }

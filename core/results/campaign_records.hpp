@@ -38,7 +38,6 @@ public:
   // A run of a case, with the runs of its round that it is compared with, as far as these have ended.
   struct recorded_repeat {
     repeat_figures figures;
-    std::uint64_t round = 0;
     bool needs_baseline = false, needs_contention = false;
 
     // Returns true if all runs that it is compared with have ended. Only then it gives figures.

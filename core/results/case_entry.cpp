@@ -62,7 +62,8 @@ json repeats_entry(const measure_config& m, const std::vector<repeat_figures>& r
   const auto entry_of = [&](const std::optional<run_figures>& run) { return run ? run_entry(*run, m) : json(nullptr); };
   json j = json::array();
   for (const repeat_figures& r : repeats)
-    j.push_back({{"case", run_entry(r.run, m)},
+    j.push_back({{"round", r.round},
+                 {"case", run_entry(r.run, m)},
                  {"baseline", entry_of(r.baseline)},
                  {"baseline_again", entry_of(r.baseline_again)},
                  {"contention", entry_of(r.contention)},

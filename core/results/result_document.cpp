@@ -53,7 +53,7 @@ void result_document::update_case(std::size_t index) {
   for (const auto& [number, repeat] : c.repeats)
     if (repeat.complete()) {
       repeats.push_back(repeat.figures);
-      repeats.back().machine = records_.rates_of(repeat.round);
+      repeats.back().machine = records_.rates_of(repeat.figures.round);
       repeats.back().disturbed = disturbances(repeat.figures, repeats.back().machine, usual);
     }
   std::string status = "ok", error;

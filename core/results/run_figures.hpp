@@ -158,6 +158,7 @@ struct repeat_figures {
   std::vector<std::string>
       disturbed; // why the machine was busy with something else during the round; empty: it was not
   std::optional<machine_rates> machine; // before the round; std::nullopt: not measured
+  std::uint64_t round = 0;              // the number of the round's first run; 0: simulated
 };
 
 // [any] Computes the figures. `records` are those of all ranks of one run, in any order; `hosts` those of the run's

@@ -192,6 +192,7 @@ TEST_CASE("a transport within another one and the plugins of baselines are liste
   json last;
   for (std::string line; std::getline(lines, line);) CHECK_NOTHROW(last = json::parse(line));
   CHECK(last.value("kind", "") == "end");
+  CHECK(last.value("exit_code", 0) == 77);
 }
 
 TEST_CASE("sources are packed and built again against an installation") {

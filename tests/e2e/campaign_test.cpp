@@ -206,7 +206,10 @@ TEST_CASE("each round has the baseline twice, in an order that the seed decides"
       CHECK(e.at("noise").at("n") == 3);
       CHECK(e.at("noise").at("median").get<double>() > 0);
       CHECK(e.at("flops_per_sample").is_null()); // the model declares none
-      for (std::size_t n = 0; n < 3; ++n) CHECK(e.at("repeats").at(n).at("machine") == rates.at(n));
+      for (std::size_t n = 0; n < 3; ++n) {
+        CHECK(e.at("repeats").at(n).at("machine") == rates.at(n));
+        CHECK(e.at("repeats").at(n).at("round") == *std::next(rounds.begin(), static_cast<std::ptrdiff_t>(n)));
+      }
     }
     return by_round;
   };

@@ -54,7 +54,9 @@ TEST_CASE("results are compared case by case, in each format; gates decide the e
 
   // Other settings are named, and other work is compared all the same where only its amount differs.
   CHECK(has(program(s, "compare a c").out, "differs: train.batch: 8 -> 16\n"));
-  // Within one result: its first case with the other.
+  // Within one result: its first case with the other. Without a baseline they run in rounds of their own.
+  const json own = json::parse(read(s.path / "a/result.json")).at("results");
+  CHECK(own.at(0).at("repeats").at(0).at("round") != own.at(1).at("repeats").at(0).at("round"));
   CHECK(has(program(s, "compare a").out, "differs: strategy.plugin: allreduce -> sync_ps\n"));
 
   CHECK(program(s, "compare a b --gate 'bytes.sent_per_step +1%'").code == 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Simulated experiments: their marks, their refusals, that they repeat, and the way from a calibration to them.
+#include "processes.hpp"
 #include "program.hpp"
 
 #include <algorithm>
@@ -385,6 +386,29 @@ TEST_CASE("--resume keeps the finished runs, and refuses other machines and meas
   const outcome measured = program(s, "run x.toml --out a --resume");
   CHECK(measured.code == 2);
   CHECK(measured.err.find("cannot resume") != std::string::npos);
+}
+
+TEST_CASE("a simulated result that cannot be written is said at once, and fails the campaign at its end") {
+  const folder s;
+  const pid_t run =
+      start(s, {REGATTA_PROGRAM, "simulate", "x.toml", "--machine", "m.toml", "--out", "a", "--progress", "never",
+                "--jobs", "1", "--set", "measure.steps=3000", "--sweep", "cluster.workers=2,3,4,5,6,7,8,9"});
+  const fs::path file = s.path / "a/result.json";
+  REQUIRE(within(patience, [&] { return read(s.path / "a/records.jsonl").find("\"run\"") != std::string::npos; }));
+  REQUIRE(within(patience, [&] { // the program may just replace it
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    return fs::create_directory(file, ignored);
+  }));
+  int status = 0;
+  REQUIRE(within(patience, [&] { return waitpid(run, &status, WNOHANG) == run; }));
+  CHECK(WEXITSTATUS(status) == 1);
+  const std::string said = read(s.path / "err");
+  INFO(said);
+  const std::size_t first = said.find("the campaign goes on, and writing is tried again");
+  REQUIRE(first != std::string::npos);
+  CHECK(said.find("the campaign goes on", first + 1) == std::string::npos);
+  CHECK(said.find("results are missing on the disk") > first);
 }
 
 TEST_CASE("a simulated result says so to programs, in claims, and where it would pass for a measurement") {

@@ -19,7 +19,8 @@ namespace {
 json entry(const std::string& strategy, const values& rates) {
   json repeats = json::array();
   for (const double rate : rates)
-    repeats.push_back({{"case",
+    repeats.push_back({{"round", 10 * repeats.size() + 1},
+                       {"case",
                         {{"samples_per_second", rate},
                          {"step_seconds", {{"per_rank", {{10 / rate, 10 / rate}}}}},
                          {"bytes", {{"sent_per_step", {{"worker", strategy == "dgc" ? 50.0 : 100.0}}}}},

@@ -23,7 +23,8 @@ namespace {
 json entry(const values& rates, const json& swept = json::object()) {
   json repeats = json::array();
   for (const double rate : rates)
-    repeats.push_back({{"case",
+    repeats.push_back({{"round", 10 * repeats.size() + 1},
+                       {"case",
                         {{"samples_per_second", rate},
                          {"step_seconds", {{"per_rank", {{10 / rate, 10 / rate}}}}},
                          {"bytes", {{"sent_per_step", {{"worker", 100.0}}}}},
@@ -197,6 +198,13 @@ TEST_CASE("cases of one result are compared in pairs, which removes what a round
   CHECK(within.cases[0].differences == std::vector<std::string>{"train.batch: 1 -> 2"});
   const comparison apart = compared(entry(drifting), entry(faster));
   CHECK(figure(apart.cases[0], "samples_per_second").outcome == outcome_of_test::alike);
+  // Cases without a common baseline run in rounds of their own, one case after the other.
+  json in_turn = both;
+  for (json& repeat : in_turn[1]["repeats"]) repeat["round"] = repeat["round"].get<int>() + 1000;
+  const comparison unpaired = compare({{"a", document(in_turn)}}, {});
+  CHECK(figure(within.cases[0], "samples_per_second").paired);
+  CHECK_FALSE(figure(unpaired.cases[0], "samples_per_second").paired);
+  CHECK(figure(unpaired.cases[0], "samples_per_second").outcome == outcome_of_test::alike);
 }
 
 TEST_CASE("cases that do different work are not compared, by the name of the part, unless it is admitted") {
