@@ -21,8 +21,8 @@ public:
   // Begins with all of the document but its tests and results. Requires require_formats(files).
   check_report(nlohmann::ordered_json head, std::vector<std::string> files);
 
-  // Adds a component, or the file itself, with its tests in the order in which they will run. `about`: all of its
-  // members but "tests".
+  // Adds what is tested, a component or the shared object itself, with its tests in the order in which they will run.
+  // `about`: all of its members but "tests".
   void plan(nlohmann::ordered_json about, const std::vector<conformance::test>& tests);
   // Writes the files. Call it after all plan(). Throws as record().
   void begin();

@@ -20,9 +20,10 @@ struct simulate_options {
   std::string command;  // as typed
 };
 
-// Runs `regatta simulate`: the cases of an experiment under virtual time, as run_verb() runs them, and prints the
-// results, which are marked as simulated. Returns the exit code, as run_verb() does. Throws failure for errors found
-// before the first simulation. [main]
+// Runs `regatta simulate`: the cases of an experiment under virtual time, by simulate_cases() (simulate/campaign.hpp),
+// and prints the results, which are marked as simulated. measure.precision, measure.evaluate_every and measure.target
+// have no effect. Returns the exit code, as run_verb() does. Throws failure for errors found before the first
+// simulation. [main]
 int simulate_verb(const simulate_options& options);
 
 } // namespace regatta

@@ -55,7 +55,8 @@ struct launcher_environment {
 // - only some of a launcher's variables are set, or one has a value that it cannot have;
 // - two launchers' variables disagree on rank or size, unless REGATTA_RANK decides; of torchrun's agent, if another
 //   launcher has started another number of processes than there are agents;
-// - they meet at an address that other hosts can reach, but REGATTA_SECRET_FILE is not set.
+// - they meet at an address that other hosts can reach, but REGATTA_SECRET_FILE is not set. (Without it, a loopback
+//   address, or torchrun's address if it has started all processes on one host, means meeting::same_host.)
 // docs/cluster.md lists the variables. [any]
 std::optional<launcher_environment> find_launcher(const environment& variables);
 

@@ -62,10 +62,10 @@ std::size_t fewest_unpaired(std::size_t comparisons);
 // - 1 degrees of freedom. Infinity for n < 2.
 double smallest_detectable(double spread, std::size_t n);
 
-// Returns the smallest n with which paired_p() finds a true difference of `difference` in four of five cases at a level
-// of 5 %, but at least fewest_pairs(comparisons): as smallest_detectable(), with the level that the signed-rank test
-// attains at this n, and its efficiency of 3 / pi beside the t test (Hollander, Wolfe and Chicken, section 3.11).
-// Requires difference > 0. At most 10,000.
+// Returns the smallest n (above 100: one at most 5 % larger) with which paired_p() finds a true difference of
+// `difference` in four of five cases at a level of 5 %, but at least fewest_pairs(comparisons): as
+// smallest_detectable(), with the level that the signed-rank test attains at this n, and its efficiency of 3 / pi
+// beside the t test (Hollander, Wolfe and Chicken, section 3.11). Requires difference > 0. 10,000 if more are needed.
 std::size_t repeats_to_detect(double spread, double difference, std::size_t comparisons = 1);
 
 } // namespace regatta

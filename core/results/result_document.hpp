@@ -17,9 +17,10 @@ public:
   // Both arguments must outlive this object, and the experiment must not change.
   result_document(const experiment& e, campaign_records& records);
 
-  // Computes the entries of the cases that `record` changes again: the case of a failure or of a sampling record, or
-  // all cases of the run's round. Requires that `record` was added to the records. Frees the figures of a case that has
-  // all of its repeats and no later failure.
+  // Computes the entries of the cases that `record` changes again. Of a run these are all cases of its round; of a
+  // failure, or of a record of kind "sampling" (measure.precision: the length of the case's runs, or why it gets no
+  // more repeats), its case. Requires that `record` was added to the records. Frees the figures of a case that has all
+  // of its repeats and no later failure.
   void update(const nlohmann::json& record);
 
   // Returns the entry of a case, valid until the next update(); null: it has no failure and no repeat whose baselines

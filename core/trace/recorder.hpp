@@ -27,7 +27,8 @@ public:
   trace_recorder(const trace_recorder&) = delete;
   trace_recorder& operator=(const trace_recorder&) = delete;
 
-  // Returns the events that one rank of `ranks` may keep: those of all ranks are a file of less than 100 MB.
+  // Returns the events that one rank of `ranks` may keep: 131,072, or with more than 7 ranks a million divided by their
+  // number, so that the file of all ranks is smaller than 100 MB.
   static std::size_t capacity_for(std::uint32_t ranks);
 
   // [any] Begins and ends recording; at first nothing is recorded. Lock-free.

@@ -203,8 +203,8 @@ void group::begin(const request& r) {
     if (op.bytes() > 0 && op.target != op.source) std::memcpy(op.target, op.source, op.bytes());
     return home_.complete(r.cookie, RG_OK, r.bytes());
   }
+  if (!op.is_small()) share(op); // may fail: a refused collective takes no number
   op.number = next_number_++;
-  if (!op.is_small()) share(op);
   operations_.push_back(op);
   if (posted_ + 1 == operations_.size() && op.unstaged.size() == 0 && try_post(operations_.back())) ++posted_;
 }
