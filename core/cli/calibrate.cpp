@@ -113,7 +113,7 @@ double measure_add() {
   return *median(ns);
 }
 
-void add_computing(machine_file& m, const measured_run& alone, const case_config& c, const plugin_facts& facts,
+void add_computing(machine_file& m, const measured_run& alone, const plugin_facts& facts,
                    const std::vector<simulated_tensor>& tensors, const simulated_tables& tables) {
   std::vector<std::string> names;
   double bytes = 0;
@@ -161,7 +161,6 @@ void add_computing(machine_file& m, const measured_run& alone, const case_config
   const double all = bytes_of_update * bytes + (bytes_of_update + (tables.in_place ? 0 : 3)) * rows;
   if (all > 0) m.work_of["apply"] = update / all;
   if (rows > 0) m.work_of["rows_apply"] = m.work_of["rows_read"] = update / all;
-  (void)c;
 }
 
 // Measures how much slower two or more workers compute side by side, up to the cores of this machine: three times, each
@@ -357,7 +356,7 @@ int calibrate_verb(const calibrate_options& o) {
   const plugin_facts& facts = answers.of(alone);
   const std::vector<simulated_tensor> tensors = tensors_of(plugins, alone);
   const measured_run baseline = run_once(answers, only(e, alone, traced_steps), screen);
-  add_computing(m, baseline, alone, facts, tensors,
+  add_computing(m, baseline, facts, tensors,
                 facts.model.table.empty() ? simulated_tables() : tables_of(plugins, alone));
   require_steady_steps(m.variation);
   if (m.variation > 0.2)

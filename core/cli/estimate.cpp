@@ -171,8 +171,9 @@ step_estimate estimate_step(const case_config& c, const plugin_facts& facts, con
   const double compute = compute_of(c, facts, machine);
   const data_cost data = data_of(c);
   const double batch = static_cast<double>(facts.model.batch_per_worker);
-  // Servers update the weights if there are any, else each worker does.
-  const double update = static_cast<double>(facts.model.weight_bytes) * passes_of(c.optimizer) / machine.bytes;
+  // Each server, if there are any, updates its share of the weights, else each worker all of them.
+  const double update =
+      static_cast<double>(facts.model.weight_bytes) * passes_of(c.optimizer) / machine.bytes / std::max(servers, 1.0);
   const traffic t = traffic_of(c, facts, layout, strategy);
   const double passes = (transport.id == "shm" ? passes_shm : passes_tcp) / machine.bytes;
   const double peers = facts.communicates ? (servers > 0 ? servers : std::min(workers - 1, 4.0)) : 0;

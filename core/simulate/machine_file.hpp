@@ -48,7 +48,7 @@ struct message_costs {
 struct machine_file {
   std::string name, date, cpu; // for people
   std::string model;           // the id of the model that `tensors` belongs to; empty: any
-  std::string fingerprint;     // fingerprint.model of that model and its parameters; empty: unknown, not compared
+  std::string fingerprint;     // fingerprint.model of that model and its parameters; empty: unknown
   double cores = 0;            // that compute at once without sharing; 0: unknown, each rank has its own
 
   // The computing: `rates`, samples/s of one worker's whole step by batch, ascending; or `operations`, the FLOP/s at

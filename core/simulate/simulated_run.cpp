@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "measure/rank_record.hpp"
 #include "rank/model.hpp"
+#include "results/case_entry.hpp"
 #include "simulate/ask_model.hpp"
 #include "simulate/departure.hpp"
 #include "simulate/goal_file.hpp"
@@ -402,9 +403,10 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
 
 bool varies(const machine_file& m, const case_config& c) {
   const auto shakes = [](const machine_file::host& h) { return h.jitter_ns > 0; };
-  return m.variation > 0 || shakes(m.between) ||
-         std::ranges::any_of(m.between.single, [&](const auto& one) { return shakes(one.second); }) ||
-         (c.transport.id == "shaped" && c.transport.parameters.at("jitter").get<double>() > 0);
+  if (m.variation > 0) return true;
+  if (c.transport.id == "shaped") return c.transport.parameters.at("jitter").get<double>() > 0;
+  return shakes(m.between) ||
+         std::ranges::any_of(m.between.single, [&](const auto& one) { return shakes(one.second); });
 }
 
 std::vector<std::string> not_modelled(const run_to_simulate& r) {
@@ -416,6 +418,9 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
                                 "there",
                                 layout.workers));
+  if (!r.machine->fingerprint.empty() && r.machine->fingerprint != fingerprint(*r.config, {}, {}).at("model"))
+    texts.push_back("the machine file was calibrated with other parameters of the model, whose computing times it has: "
+                    "its [model] fingerprint is not that of this case");
   if (const std::string carrier = carrier_of(r.config->transport);
       r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
     texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));

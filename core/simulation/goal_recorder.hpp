@@ -68,7 +68,6 @@ private:
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sent, posted;      // by peer and lane
     static constexpr std::uint32_t none = UINT32_MAX;
     std::uint32_t computed = none, worked = none; // the last calc of either
-    std::uint64_t worked_until = 0;
   };
 
   rank_schedule& of(std::uint32_t rank);

@@ -112,6 +112,13 @@ TEST_CASE("a slow wire, a slow worker and servers count") {
   const json slow = estimated("--set strategy.plugin=none --set transport.plugin=null --set measure.steps=10000 "
                               "--set cluster.workers=1 --sweep cluster.straggler.factor=1,3");
   CHECK(seconds(slow, 1) > 2 * seconds(slow, 0));
+  // Four servers share the update of the weights, which is most of the CPU time here.
+  const json servers = estimated("--set model.plugin=null --set model.bytes=64MiB --set strategy.plugin=sync_ps --set "
+                                 "optimizer.plugin=adam --set measure.steps=1000 --sweep cluster.servers=1,4");
+  const auto cpu_seconds = [&](std::size_t i) {
+    return servers.at("cases").at(i).at("time").at("cpu_seconds").get<double>();
+  };
+  CHECK(cpu_seconds(1) < 1.2 * cpu_seconds(0));
 }
 
 TEST_CASE("a case that cannot run says why, in every format") {
