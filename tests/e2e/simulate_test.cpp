@@ -411,7 +411,7 @@ TEST_CASE("records of a simulation that cannot be written are said at once, and 
   CHECK(o.code == 1);
   const std::size_t first = o.err.find("File too large; the campaign goes on, and writing is tried again");
   REQUIRE(first != std::string::npos);
-  CHECK(o.err.find("the campaign goes on", first + 1) == std::string::npos);
+  CHECK(o.err.find("File too large; the campaign goes on", first + 1) == std::string::npos);
   CHECK(o.err.find("results are missing on the disk") != std::string::npos);
 }
 
