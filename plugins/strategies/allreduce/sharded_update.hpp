@@ -29,8 +29,9 @@ public:
   sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::span<const std::uint32_t> members)
       : comm_(c), buckets_(buckets) {
     if (!works(c))
-      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables with "
-                                   "optimizer.clip_norm, got one with them: use \"ring\" or \"auto\"");
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables beside "
+                                   "optimizer.clip_norm or train.precision = \"fp16\", got one with them: use "
+                                   "\"ring\" or \"auto\"");
     if (!on_host(c) && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
     for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, c.rank()), rg::role::worker);
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {

@@ -39,7 +39,8 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
       throw error(RG_E_CONFIG, "over = \"ring\": expected a compressor whose messages can be added (a member add), got "
                                "one without: use \"all_gather\" or \"sync_ps\"");
     if (p.over == "sync_ps" && (c.flags & RG_HOST_DEFERRED))
-      throw error(RG_E_CONFIG, "over = \"sync_ps\": expected no optimizer.clip_norm, got one: use \"all_gather\"");
+      throw error(RG_E_CONFIG, "over = \"sync_ps\": expected updates that wait for no other gradient, got "
+                               "optimizer.clip_norm or train.precision = \"fp16\": use over = \"all_gather\"");
     if (C::promise == compression::needs_feedback && !p.error_feedback)
       throw error(RG_E_CONFIG, "error_feedback: expected true, because the compressor declares that it needs error "
                                "feedback, got false: leave it out");
