@@ -30,7 +30,7 @@ struct cell_template {
   std::vector<std::string> texts;   // before, between and after them: one more than there are figures
 };
 
-// A value that is no template; what() says what was expected and what came.
+// A value that is no template; what() says what was expected.
 struct cell_error : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

@@ -42,8 +42,9 @@ public:
   // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits;
   // without a call of backward_begins() all of the pass counts as the backward pass.
   void pass_begins();
-  // The model reports a phase; `fence` is its mark on the device, or 0. The backward pass has two functions because the
-  // compute thread may wait for weights between the model's report and the pass.
+  // The model reports a phase; `fence` is its mark on the device. 0: none, and the device does not time the pass. The
+  // backward pass has two functions because the compute thread may wait for weights between the model's report and the
+  // pass.
   void forward(rg_fence fence) { device_times_.forward(fence); }
   void backward_reported(rg_fence fence) { device_times_.backward(fence); }
   void backward_begins();
