@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One-time codes by which hosts without a launcher join a launch (`regatta run --wait-for`, `regatta join`): 16 letters
-// and digits, 80 random bits, such as "K7QF-2MXD-9RTC-H4WN". Each host has a code of its own, the secret of its handshake
-// (control/handshake.hpp); then the coordinator sends it the launch's secret, encrypted under the code.
+// and digits, 80 random bits, such as "K7QF-2MXD-9RTC-H4WN". Each host has a code of its own, the secret of its
+// handshake (control/handshake.hpp); then the coordinator sends it the launch's secret, encrypted under the code.
 #pragma once
 
 #include <string>
