@@ -14,7 +14,7 @@ namespace regatta {
 struct trace_options {
   std::string file;
   std::optional<std::uint64_t> step; // its number in the run; nullopt: the last one
-  std::size_t top = 15;              // lines of the table
+  std::size_t top = 15;              // lines of the table; one more sums the others
 };
 
 // Returns the ranks of a trace of `regatta run`. Throws failure (usage) if the file is none. [main]

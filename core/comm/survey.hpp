@@ -30,8 +30,8 @@ struct measured_rounds {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(measured_rounds, links, seconds)
 
-// The least number of messages that are timed after one of warm-up: quick 1, normal 3. It counts for the small ones of
-// a pair, and for the large ones in each direction; of each of these, more follow for about plan::pairs.seconds in all.
+// The least number of messages that are timed after one of warm-up: quick 1, normal 3. A pair has three series: small
+// messages, and large ones in each direction. Each series goes on until it has taken about plan::pairs.seconds.
 enum class effort { quick, normal };
 // Measures rounds, one after the other, and returns the links of all ranks; collective. `name` is for messages.
 using measure_rounds =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One-time codes by which hosts without a launcher join a launch (`regatta run --wait-for`, `regatta join`): 16 letters
-// and digits, 80 random bits, such as "K7QF-2MXD-9RTC-H4WN". A code serves as the secret of one handshake
-// (control/handshake.hpp); then the coordinator sends the launch's secret, encrypted under the code.
+// and digits, 80 random bits, such as "K7QF-2MXD-9RTC-H4WN". Each host has a code of its own, the secret of its
+// handshake (control/handshake.hpp); then the coordinator sends it the launch's secret, encrypted under the code.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ std::string make_code();
 blob secret_of_code(const std::string& typed);
 
 // Encrypts the launch's secret of 32 bytes under the secret of a code, or decrypts it: both are the same operation.
-// Each code must be used for one launch only, and `nonce` be random.
+// Each code must be used by one host in one launch only, and `nonce` be random.
 blob under_code(const blob& secret_of_code, const blob& nonce, const blob& launch_secret);
 
 } // namespace regatta

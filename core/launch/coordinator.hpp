@@ -34,7 +34,9 @@ class coordinator : public host_events {
 public:
   // Both must outlive this object.
   coordinator(const launch_plan& plan, const launch_hooks& hooks);
-  ~coordinator() override; // kills all processes of the run that are left, and reaps those that run() started
+  // Kills the processes of the run that are left on this host, and reaps those that run() started. An agent kills those
+  // of its host when its connection ends.
+  ~coordinator() override;
   coordinator(const coordinator&) = delete;
   coordinator& operator=(const coordinator&) = delete;
 
@@ -78,18 +80,19 @@ private:
 
   // Adds a rank's part to an all-gather, and answers all its members once it is complete.
   void gather(const member& m, message&& f);
-  // Sends a frame to these ranks; empty: to all.
+  // Sends a frame to these ranks, which ascend; empty: to all.
   void send(std::span<const std::uint32_t> ranks, const nlohmann::json& header,
             const std::shared_ptr<const blob>& payload = {});
 
   // Every `tick`: lets the hosts check their ranks, reports progress to the hook, and looks for a standstill.
   asio::awaitable<void> keep_time();
   void look_for_standstill(clock::time_point now);
-  // Asks all ranks to describe what they do, waits at most 1.5 s for their answers, and calls end_standstill().
+  // Asks every connected rank without a result to describe what it does, waits at most 1.5 s for the answers, and calls
+  // end_standstill().
   asio::awaitable<void> describe_standstill(std::vector<std::uint32_t> stuck);
   // Returns whether every connected rank without a result has answered.
   bool all_described() const;
-  // Ends the run because of one of the ranks `stuck`, and logs the answers of all.
+  // Ends the run because of one of the ranks `stuck`, and logs the state of all running ranks without a result.
   void end_standstill(const std::vector<std::uint32_t>& stuck);
   // Returns whether the heartbeat of a connected rank is late.
   bool somebody_is_quiet(clock::time_point now) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Starts the ranks of one run, watches them, and collects their results. No rank outlives the call, except the
-// processes of another launcher, which serve the next run.
+// processes of another launcher, which serve the next run, and, if the call throws, ranks on other hosts: their agents
+// kill them when the launch ends.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,7 @@ struct pivot_table {
   // Of each cell, by row. Null for a key column, a published row, and a cell that is not one number.
   std::vector<std::vector<nlohmann::json>> values;
   std::size_t own_rows = 0;       // the first rows; those after them are published figures of others, marked as "[1]"
-  std::vector<std::string> notes; // below the table: the sources of published figures, references that are missing
+  std::vector<std::string> notes; // below the table: sources of published figures, a missing reference case of ratios
 };
 
 // Returns the tables of all [report] of the result: of each a table for every combination of the swept values that its

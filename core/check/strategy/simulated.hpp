@@ -67,14 +67,16 @@ std::uint64_t steps_until_steady(const rg_plan& p);
 simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers);
 // Gives the run's tensors these shapes.
 void set_shapes(simulation_setup& x, const std::vector<std::vector<std::int64_t>>& all);
-// Calls `f` with a setup for each small cluster that plan() accepts, and each kind of network.
+// Calls `f` with a setup for each small cluster that plan() accepts, and each combination of network_options::eager and
+// network_options::adds.
 void for_all(const subject& s, const std::function<void(simulation_setup&)>& f);
 
 // Returns how messages name the run: "3 workers, 2 servers, eager, adds: ".
 std::string title(const simulation_setup& x);
 // Simulates the run. Throws failed if it fails, or leaves operations pending.
 simulation_result run_simulation(const subject& s, const simulation_setup& x);
-// Simulates the run. Operations may be under way where it stops, before finish(). Throws failed if it fails.
+// As run_simulation(), but operations may be pending at the end: a run with x.stop_at ends before finish(), when some
+// may be under way.
 simulation_result run_unfinished(const subject& s, const simulation_setup& x);
 // Throws skipped if no rank sent a message in the run `r`: each worker trains alone. Throws failed if talks() says
 // otherwise.
