@@ -380,7 +380,7 @@ int dispatch(int argc, char** argv) {
   add_option(trace_app, "FILE", trace.file, "FILE.pftrace.gz", "a trace of `regatta run`: measure.trace, docs/trace.md")
       ->required();
   add_option(trace_app, "--step", trace.step, "N", "the number of the step in the run (default: the last one)");
-  add_option(trace_app, "--top", trace.top, "N", "lines of the table (default: 15)");
+  add_option(trace_app, "--top", trace.top, "N", "operations in the table, before the sum of the others (default: 15)");
 
   kubernetes_options pods;
   CLI::App* kubernetes_app =
