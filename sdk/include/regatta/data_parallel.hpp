@@ -16,7 +16,9 @@
 //   sum_norms(total)            if a worker does not apply the gradients of all elements
 //   begin_step, end_step, ...   activities of a strategy; they must call the base's begin_step and end_step
 // Buckets take turns on lanes. A lane carries one bucket at a time, so that sends and receives match in order, and the
-// latency of one lane overlaps with the bytes of another.
+// latency of one lane overlaps with the bytes of another. Lanes end their buckets in any order, another one on each
+// worker: collectives of the transport, which all workers begin in the same order, need an event for each bucket that
+// says that its collective has begun (as strategy allreduce has), or one lane.
 #pragma once
 
 #include <regatta/strategy.hpp>
