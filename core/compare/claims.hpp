@@ -20,10 +20,10 @@ namespace regatta {
 //                  if `reason` is not null
 //   simulated      true; only if the document is that of a simulation
 //
-// Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples,
-// adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated
-// significantly, and holds if all are kept significantly. `document` is a result (schema regatta.result/1); throws
-// nlohmann::json::exception if it is none.
+// Repeats of left and right are pairs if both ran in the same rounds (compare/samples.hpp), else independent. The tests
+// are those of ratio_samples, adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of
+// its bounds is violated significantly, and holds if all are kept significantly; where nothing varies, the value itself
+// decides. `document` is a result (schema regatta.result/1); throws nlohmann::json::exception if it is none.
 nlohmann::json decided_claims(const nlohmann::json& document, const nlohmann::json& claims);
 
 } // namespace regatta

@@ -10,7 +10,8 @@
 //   address  resolve "interface" (network/interfaces.hpp); answer: "links", as links_of_interfaces()
 //   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
 //            only those of "read" are read, others have ""
-//   libraries  load the plugins "files" in a child; answer: "libraries", the names of all shared libraries that it has
+//   libraries  load the plugins "files" in a child; answer: "libraries", the names of the shared libraries that it then
+//            has, without these plugins
 //   listen   close the ports of the last "listen"; answer: "ports", open ones on the addresses "addresses"
 //   probe    connect to "targets", pairs of address and port, at once, for at most 4 s; answer: "failed", by target:
 //            why, "" if it succeeded

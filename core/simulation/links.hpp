@@ -27,8 +27,9 @@ public:
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds; false if none is posted yet.
   virtual bool adds(const network_message& m) const = 0;
-  // The processor of a rank works on messages for `ns` until `end`, which is now or later, or was before its bytes had
-  // all come. `receives`: for the receiver; a rank's sends and its receives each take turns.
+  // The processor of a rank works on messages for `ns` until `end`. `end` may be in the past: the work of a receive begins
+  // with the first byte, and is reported when the last one has come. `receives`: whether it is that of a receive. The
+  // sends of a rank take turns, and so do its receives; both may go on at once.
   virtual void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) = 0;
 
 protected:
@@ -37,10 +38,11 @@ protected:
 
 class links {
 public:
-  // `link_of`: the link of each rank in options.links; without these its own. Borrows the others.
+  // `link_of`: the link of each rank in options.links, one element for each rank; if options.links is empty, every rank
+  // has its own link. Borrows the others.
   links(std::vector<std::uint32_t> link_of, const network_options& options, event_queue& events,
         slab<network_message>& all, message_sink& sink);
-  // Begins to send a message, whose from, to, lane and bytes are set.
+  // Begins to send a message, whose from, to, channel, lane and bytes are set.
   void submit(std::uint32_t m);
   void travel(std::uint32_t m);
   void receive(std::uint32_t m);
@@ -78,7 +80,7 @@ private:
     std::uint64_t busy_until = 0; // with all messages so far
     std::uint32_t open = nothing; // shared: the batch of this instant
     double ns_per_byte = 0;       // of a link
-    std::uint64_t gap_ns = 0;
+    std::uint64_t gap_ns = 0;     // of a link: for each message, beside its bytes
   };
 
   std::uint32_t link_from(const network_message& m) const { return is_inside(m) ? inside_ + m.from : own_link(m.from); }
@@ -115,10 +117,10 @@ private:
   std::uint32_t inside_; // number of the first link inside a host
   slab<batch> batches_;
   std::vector<outgoing> outgoing_;
-  std::vector<incoming> incoming_;             // by link; then of each tier: up by group, down by group
+  std::vector<incoming> incoming_;             // by link; then of each tier: up and down by switch_tier::group_of
   std::vector<std::uint32_t> tier_begin_;      // by tier: the number of its first link up in incoming_
-  std::vector<std::uint32_t> groups_;          // by tier
-  std::vector<std::uint64_t> arrives_;         // with jitter, by channel: when its last message so far does
+  std::vector<std::uint32_t> groups_;          // by tier: their number
+  std::vector<std::uint64_t> arrives_;         // with jitter, by sender, receiver and lane: when the last message does
   std::uint64_t delays_ = 0;                   // with jitter: numbers drawn
   std::vector<incoming> receivers_;            // processors, by rank
   std::vector<std::uint64_t> processor_until_; // of sends, by rank

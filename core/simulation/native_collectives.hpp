@@ -26,16 +26,17 @@ public:
   // Returns the time that a collective takes once all have joined, that of a ring: both halves of it for an all-reduce,
   // one half for the others.
   std::uint64_t ns(std::uint32_t number, double bytes_per_ns, std::uint64_t latency_ns) const;
-  // Calls `to` with each member and the bytes that it sends, as many as it receives: those of a ring, whose chunks have
-  // the same length.
+  // Calls `to` with each member and the bytes that it sends, as many as it receives: those of a ring whose chunks are
+  // 1/n of the bytes each, without padding.
   void count(std::uint32_t number, const std::function<void(std::uint32_t rank, std::uint64_t bytes)>& to) const;
   // Writes every member's result, and forgets the collective. Returns its members.
   joined finish(std::uint32_t number);
-  // Appends, by rank, what the collectives wait for that not all have joined.
+  // Appends what each rank waits for that has joined a collective which not all have joined.
   void append_waits(std::multimap<std::uint32_t, std::string>& to) const;
 
 private:
-  // Returns the messages that a member of a collective sends in a ring, and the bytes of all its chunks.
+  // Returns the messages that a member of a collective sends in a ring, and the bytes of the whole buffer in the wire
+  // type: n chunks, of which each message carries one.
   std::pair<std::uint64_t, std::uint64_t> ring_of(std::uint32_t number) const;
   struct pending {
     std::uint32_t group;

@@ -23,8 +23,8 @@ struct dot {
   std::string attributes; // markup of the marker: data-case="0"
 };
 
-// A step of a waterfall from one value to the next. With `to` > `from` it is a gain, drawn thin and below the bars that
-// it goes back over; else a loss.
+// A step of a waterfall from one value to the next. With `to` > `from` it is a gain: a thin line lower in the row,
+// because it goes back over the bars before it. Else it is a loss.
 struct bar {
   double from = 0, to = 0;
   std::size_t colour = 0; // index of a series (colour_class())

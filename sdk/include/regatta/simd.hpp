@@ -116,8 +116,8 @@ template <class F> [[gnu::always_inline]] inline void for_each_vector(std::size_
   for (; i < count; ++i) step(one, i);
 }
 
-// target[i] = a[i] + b[i] for `count` floats at addresses that may be unaligned. The target may be a or b. To be called
-// within widest().
+// target[i] = a[i] + b[i] for `count` floats at addresses that may be unaligned. The target may be a or b. Call it
+// within widest(): elsewhere it is compiled for the baseline.
 [[gnu::always_inline]] inline void add(void* target, const void* a, const void* b, std::size_t count) noexcept {
   auto* t = static_cast<std::byte*>(target);
   const auto *x = static_cast<const std::byte*>(a), *y = static_cast<const std::byte*>(b);
