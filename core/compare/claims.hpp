@@ -20,10 +20,11 @@ namespace regatta {
 //                  if `reason` is not null
 //   simulated      true; only if the document is that of a simulation
 //
-// Repeat k of two cases of a result ran close together, so they are a pair. The tests are those of ratio_samples,
-// adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of its bounds is violated
-// significantly, and holds if all are kept significantly. `document` is a result (schema regatta.result/1); throws
-// nlohmann::json::exception if it is none.
+// Repeats k of the two cases are a pair if for every k both ran in the same round, as those of cases with one baseline
+// do; else the sides are independent samples. The tests are those of ratio_samples, adjusted by Holm over all bounds of
+// all claims, at a level of 5 %. A claim fails if one of its bounds is violated significantly, and holds if all are
+// kept significantly; a bound of a figure that does not vary is only compared. `document` is a result (schema
+// regatta.result/1); throws nlohmann::json::exception if it is none.
 nlohmann::json decided_claims(const nlohmann::json& document, const nlohmann::json& claims);
 
 } // namespace regatta
