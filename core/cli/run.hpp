@@ -26,11 +26,12 @@ struct run_options {
   std::string command;                    // as typed
 };
 
-// Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the exit code:
-// 0, that of the worst failed case, wrong (4), run (1) if results could not be written or a host was lost, skipped (77)
-// if no case could run, or interrupted (130); of a dry run, that of dry_run(). Throws failure for errors found before
-// any rank starts. Under a launcher it returns only in the coordinator (join/start.hpp). `conclude`, if any, is called
-// with the exit code once the result is written, before progress as JSON ends, and returns that of the command. [main]
+// Runs `regatta run` and prints the results, with `again` their comparison with the stored ones. Returns the worst
+// (worse_exit_code()) of these exit codes: 0; that of each failed case; wrong (4) if a result check failed or a repeat
+// missed its target; run (1) if results could not be written or a host was lost; skipped (77) if no case could run;
+// interrupted (130). Of a dry run, that of dry_run(). Throws failure for errors found before any rank starts. Under a
+// launcher it returns only in the coordinator (join/start.hpp). `conclude`, if any, is called with the exit code once
+// the result is written, before progress as JSON ends, and returns that of the command. [main]
 int run_verb(const run_options& options, const std::function<int(int code_of_run)>& conclude = {});
 
 } // namespace regatta

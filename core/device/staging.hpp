@@ -31,8 +31,9 @@ public:
   virtual scratch_memory allocate_scratch(std::uint64_t bytes) = 0;
   // Returns where scratch memory is: RG_MEMORY_HOST or RG_MEMORY_DEVICE.
   virtual std::uint32_t scratch_place() const noexcept { return RG_MEMORY_HOST; }
-  // Executes `w`, whose target is scratch memory. Later work of the processor need not wait for it. Once passed() is
-  // true for the returned fence (0: at once), post the operation to the transport; later work may overwrite the source.
+  // Executes `w`, whose target is scratch memory. Later work of the processor need not wait for it, unless it writes to
+  // the source. Once passed() is true for the returned fence (0: at once), and not before, the operation may be posted
+  // to the transport, and the source overwritten.
   virtual rg_fence pack(const rg_work& w) = 0;
   // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region, before
   // later work of the processor. Scratch may be reused once passed() is true for the returned fence; 0: at once.

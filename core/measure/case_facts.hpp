@@ -23,11 +23,11 @@ struct model_facts {
   std::string table;                  // names of sparse tables; empty: none
   std::uint64_t table_bytes = 0;      // of the rows that a run can touch, at most
   std::uint64_t window_bytes = 0;     // of one worker's windows of one step, at most
-  std::uint64_t step_row_bytes = 0;   // of the rows that a worker touches in one step, at most
+  std::uint64_t step_row_bytes = 0;   // of the rows that a worker touches in one step, and their numbers, at most
   std::uint64_t activation_bytes = 0; // of one worker for one micro-batch; 0: unknown
   double flops_per_sample = 0;        // FLOP of the forward and the backward pass; 0: unknown
   // Samples of one worker in one step. If train.batch counts tokens: the worker's tokens divided by the token positions
-  // of a sample, padding included, rounded down to whole micro-batches.
+  // of a sample, padding included, rounded down to a multiple of train.accumulate, the number of micro-batches.
   std::uint64_t batch_per_worker = 0;
 };
 

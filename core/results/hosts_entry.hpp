@@ -24,13 +24,14 @@ time_parts mean_parts(const std::vector<time_parts>& all);
 // Returns by rank {"host", "numa_node"}.
 nlohmann::json places_entry(const run_figures& run);
 
-// Returns {"hosts": [{"host", "ahead_seconds", "uncertainty_seconds"}], "uncertainty_seconds", "reason"} of the run
-// whose clocks are known worst; null if the workers of all runs have one clock (common_clock.hpp).
+// Returns {"hosts": [{"host", "ahead_seconds" of the clock of the campaign's process, "uncertainty_seconds"}],
+// "uncertainty_seconds", "reason": why times of the hosts cannot be compared, or null} of the run whose clocks are
+// known worst; null if the workers of all runs have one clock (common_clock.hpp).
 nlohmann::json clocks_entry(const std::vector<const run_figures*>& runs);
 
-// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs,
-// null if a run lacks it}, "held_back_by": index in "ranks", or null}; null with one worker, or if the runs had
-// different workers.
+// Returns {"ranks": by worker {"rank", "host", "compute_seconds": median over the runs, "last": mean over the runs of
+// the share of steps in which it ended its backward pass last, null if a run lacks it}, "held_back_by": index in
+// "ranks", or null}; null with one worker, or if the runs had different workers.
 nlohmann::json stragglers_entry(const std::vector<const run_figures*>& runs);
 
 } // namespace regatta

@@ -12,6 +12,9 @@ from pathlib import Path
 from support import Cluster, Launch, check, experiment, finish, folder, records, result, wait_until
 
 PLACES = ["n0", "n0", "n1", "n1", "n2", "n2", "n3", "n3"]
+# Sanitizers would make an exit code of a SIGSEGV.
+for sanitizer in ("ASAN_OPTIONS", "TSAN_OPTIONS"):
+    os.environ[sanitizer] = os.environ.get(sanitizer, "") + ":handle_segv=0"
 LIMIT = 5  # seconds, from the fault to the end of the last process that can know of it
 cluster = None
 

@@ -28,9 +28,9 @@ public:
   node* follower(std::size_t k);
 
 protected:
-  // Reads the nodes, and sets c's inputs, unit and tokens_input. Nodes refer to texts of `g`, so g must outlive this
-  // object, as must c. Throws rg::error: RG_E_UNSUPPORTED if a node has an attribute that is unknown or no number,
-  // RG_E_CONFIG if a node is inconsistent or tokens_input names no input.
+  // Reads the nodes, and sets c's inputs, unit (the name of samples) and tokens_input. Nodes refer to texts of `g`, so
+  // g must outlive this object, as must c. Throws rg::error: RG_E_UNSUPPORTED if a node has an attribute that is
+  // unknown or no number, RG_E_CONFIG if a node is inconsistent or tokens_input names no input.
   graph_compiler(const rg_graph& g, compiled_graph& c);
 
   // Calls compile_node() for each node in order, except for sums of losses and for nodes whose node::done an earlier

@@ -208,7 +208,10 @@ public:
   }
   bool passed(rg_fence fence) override {
     const cudaError_t e = cudaEventQuery(reinterpret_cast<cudaEvent_t>(fence));
-    if (e == cudaErrorNotReady) return false;
+    if (e == cudaErrorNotReady) {
+      cudaGetLastError(); // clear the error, else the executor's next check of a launch reports it
+      return false;
+    }
     cuda::check(e, "querying an event");
     return true;
   }

@@ -227,7 +227,8 @@ inline task<> tree_broadcast(comm& comm, std::span<const std::uint32_t> members,
 }
 
 // Broadcast by scatter and all-gather (van de Geijn; Thakur et al., section 4.3): the root sends each member its chunk,
-// and the ring all-gather follows. n steps, but no rank sends more than twice the buffer. For large buffers.
+// one after the other, and the ring all-gather follows. n steps, of which the scatter counts as one, as its messages do
+// not depend on each other; no rank sends more than twice the buffer. For large buffers.
 inline task<> scatter_gather_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                        std::size_t root, rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size();
