@@ -51,7 +51,8 @@ public:
 
   // [any, several threads at once] Writes sample `index` (below size()) into one slot per input, in the order of the
   // inputs that the format was made for. Random choices depend only on `draw`, a seed of this sample in this epoch.
-  // Throws bad_record if the record is damaged, failure (run) if no other record could take its place.
+  // Throws bad_record if the record is damaged; failure (run), which ends the run also with "skip", if the next record
+  // would fail in the same way.
   virtual void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const = 0;
 };
 

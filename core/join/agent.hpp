@@ -6,12 +6,13 @@
 // by their member "t". An answer has "t": "done", and "error" if the request could not be met, else the members named
 // here:
 //
-//   join     have all launched processes join the component "transport" of the plugin "file"
+//   join     have all launched processes call join() (regatta.launcher/1) of the component "transport" of the plugin
+//            "file"
 //   address  resolve "interface" (network/interfaces.hpp); answer: "links", as links_of_interfaces()
 //   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
 //            only those of "read" are read, others have ""
-//   libraries  load the plugins "files" in a child; answer: "libraries", the names of the shared libraries that it then
-//            has, without these plugins
+//   libraries  load the plugins "files" in a child; answer: "libraries", the names of all shared libraries in that
+//            process, those of the program too, but without these plugins
 //   listen   close the ports of the last "listen"; answer: "ports", open ones on the addresses "addresses"
 //   probe    connect to "targets", pairs of address and port, at once, for at most 4 s; answer: "failed", by target:
 //            why, "" if it succeeded

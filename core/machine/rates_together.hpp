@@ -10,8 +10,8 @@ namespace regatta {
 
 // The rate of a thread that works at the same time as others.
 struct thread_rate {
-  double units_per_second = 0;
-  double cpu_share = 0; // CPU time over time: below 1 if something else ran on its CPU
+  double units_per_second = 0; // calls of its function
+  double cpu_share = 0;        // CPU time over time: below 1 if something else ran on its CPU
 };
 
 // Starts `threads` threads. Each calls prepare(its index); once all have done so, each calls the function that it got

@@ -8,8 +8,9 @@
 
 namespace regatta {
 
-// Returns the values that hold for all cases, as lines of items: the experiment; `constant` (of cases_table); settings
-// that differ from their defaults; the machine, the program and the repeats. Leaves out lines without items.
+// Returns the values that hold for all cases, as at most four lines of items: one of the experiment; one of `constant`
+// (of cases_table); one of settings that differ from their defaults; one of the machine, the program and the repeats.
+// Leaves out lines without items.
 std::vector<std::vector<std::string>> heading_of(const nlohmann::json& result,
                                                  const std::vector<std::string>& constant);
 

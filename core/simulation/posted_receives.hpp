@@ -14,7 +14,8 @@
 
 namespace regatta {
 
-// The knowledge of a receive with bytes about earlier ones into the same bytes, after these have ended.
+// One receive with bytes: its memory::content, shared with the `over` of later receives into the same bytes, which need
+// it after it has ended.
 struct received_bytes {
   std::uint64_t offset;
   bool adds;
@@ -28,7 +29,8 @@ struct receive {
   std::uint64_t number = 0;            // in posting order
   std::uint64_t arrived_bytes = 0;
   std::uint32_t rank = 0, region = 0;
-  std::uint32_t waits_for = 0;       // number of earlier overlapping receives that must end first
+  // Number of overlapping targets (posted_receives) with earlier receives, of each of which the last must end first.
+  std::uint32_t waits_for = 0;
   std::uint32_t successor = nothing; // the next receive into exactly the same bytes
   std::uint32_t others = nothing;    // list of later receives into some of the same bytes, in posted_receives
   std::uint32_t next = nothing;      // of the channel

@@ -27,9 +27,9 @@ compilation try_compile(const component& executor, const std::map<std::string, n
 
 // Computes one step with the executor s.tested and with the reference, from the same random weights and samples. The
 // reference computes `graph`; the executor compiles `same`, a copy of the network in other structs (graph_changes.hpp).
-// Throws failed if a call fails, if the loss L differs by more than 1e-3 * (0.01 + |L|), or a gradient or state by more
-// than 1e-3 of its L2 norm; the norm of a gradient counts as at least 0.01 of the largest one. Throws skipped if the
-// executor does not compile it. [main]
+// Throws failed if a call fails, if the loss L differs by more than 1e-3 * (0.01 + |L|), or if the L2 norm of the
+// difference of a gradient or state exceeds 1e-3 of its own L2 norm; that of a gradient counts as at least 0.01 of the
+// largest one. Throws skipped if the executor does not compile it. [main]
 void compare_with_reference(const subject& s, const rg_graph& graph, const rg_graph& same, std::uint64_t batch);
 inline void compare_with_reference(const subject& s, const rg_graph& graph, std::uint64_t batch) {
   compare_with_reference(s, graph, graph, batch);

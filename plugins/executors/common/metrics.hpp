@@ -27,7 +27,8 @@ metric of_tokens(bool accuracy);
 // The probability that a positive sample is in a higher bucket than a negative one, where the same bucket counts one
 // half; NaN if there is one class only. Sums: negatives by bucket, positives by bucket, samples, loss.
 metric area_under_curve(std::size_t buckets);
-// Pairs in order divided by the other pairs, of which at least 1 is assumed. Sums: in order, samples, loss.
+// Each sample is a pair: the pairs in order divided by the others, of which at least 1 is assumed. Sums: in order,
+// samples, loss.
 metric pairs_in_order();
 
 // Says over what a loss is a mean: over samples, or over those labels of an input of type RG_I32 that are not 0, such

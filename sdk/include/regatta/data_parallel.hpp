@@ -56,7 +56,7 @@ public:
   static constexpr auto fields = data_parallel_fields;
   static rg_plan plan(const data_parallel_parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS; // all workers hold the same weights after every step; the engine checks it
+    plan.flags = RG_PLAN_SYNCHRONOUS; // same weights on all workers after every step; a run checks the final ones
     plan.lanes = p.lanes;
     return plan;
   }
