@@ -8,7 +8,7 @@
 struct ring {
   static rg_plan plan(const rg::parameters_t<ring>&, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS; // all workers have the same weights after every step: the engine checks it
+    plan.flags = RG_PLAN_SYNCHRONOUS; // same weights on all workers after every step; a run checks the final ones
     plan.lanes = 1;
     return plan;
   }

@@ -21,7 +21,7 @@ typedef struct star {
 
 /* --------------------------------------------------------------------------------------- before anything starts --- */
 
-/* [any] SYNCHRONOUS promises that all workers have the same weights after every step; the engine checks it. */
+/* [any] SYNCHRONOUS promises that all workers have the same weights after every step; a run checks the final ones. */
 static rg_status plan(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out) {
   (void)host, (void)values, (void)cluster;
   out->flags = RG_PLAN_SYNCHRONOUS;
