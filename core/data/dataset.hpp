@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The common parts of all datasets: the order of samples, threads that read them, and the handling of damaged records.
-// A format only reads one sample at a time.
+// The common parts of all dataset formats but npy: the order of samples, threads that read them, and the handling of
+// damaged records. A format only reads one sample at a time.
 #pragma once
 
 #include "data/input.hpp"
