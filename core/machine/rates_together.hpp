@@ -16,7 +16,7 @@ struct thread_rate {
 
 // Starts `threads` threads. Each calls prepare(its index); once all have done so, each calls the function that it got
 // again and again for `window`. Returns their rates, by index. Throws std::system_error if a thread cannot be started,
-// and what prepare() throws, after all threads have ended.
+// and what prepare() or one of these functions throws, after all threads have ended.
 std::vector<thread_rate> rates_together(std::size_t threads, std::chrono::duration<double> window,
                                         const std::function<std::function<void()>(std::size_t)>& prepare);
 
