@@ -40,8 +40,9 @@ public:
 // Words of a data.vocabulary stay in its order, and min_count is ignored. With config.first_records and no
 // data.vocabulary: all words of the texts, at most `most` ids, without a file, also for "subwords". `texts` has at
 // least one element; the result keeps no reference to it. Throws failure: usage if there are no words, data.vocabulary
-// does not fit or is a file of words that cannot be read, or this build has no subwords; run if a file is damaged or a
-// model cannot be read, trained or written. A file of words that cannot be written is no error.
+// is a file of words that cannot be read, or a model with other special ids or more than `most` pieces, or this build
+// has no subwords; run if a file is damaged or a model cannot be read, trained or written. A file of words that cannot
+// be written is no error.
 std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std::vector<const text_file*>& texts,
                                             std::uint64_t most, std::uint32_t specials);
 

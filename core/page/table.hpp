@@ -54,7 +54,7 @@ page_cell number_cell(const nlohmann::json& value, const std::function<std::stri
 
 // Formats of numbers.
 std::string ratio_text(double ratio);   // "0.85"
-std::string percent_text(double share); // "13.3 %"
+std::string percent_text(double share); // of 0.133: "13.3 %"
 std::string loss_text(double loss);     // three significant digits
 
 } // namespace regatta::page

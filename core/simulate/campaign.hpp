@@ -24,10 +24,11 @@ struct simulation_hooks {
 
 // Simulates the repeats of every case that have no record, each with its baseline and its contention control, and adds
 // the records that a campaign of real runs adds. At most `jobs` simulations run at once, each in a child process; the
-// order of the records does not depend on it. One more begins only if there is enough memory for it, should it need as
-// much as the largest so far. Returns the worst exit code of cases that failed or cannot run on this machine
-// (exit_code::skipped), 0 if there are none, or interrupted (130). Of several cases, one that fails with usage is
-// recorded as skipped, too, but does not count. Does not throw for failures of cases: they become records. [main]
+// order of the records does not depend on it. One more begins only if there is enough memory for it and all that run,
+// should each need as much as the largest so far. Returns the worst exit code of cases that failed or cannot run on
+// this machine (exit_code::skipped), 0 if there are none, or interrupted (130). A case that fails with usage has the
+// status "skipped" and no effect on the exit code, unless it is the only case. Does not throw for failures of cases:
+// they become records. [main]
 int simulate_cases(plugin_facts_cache& answers, const experiment& e, const machine_file& m, std::size_t jobs,
                    campaign_log& records, const simulation_hooks& hooks);
 

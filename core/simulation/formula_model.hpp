@@ -32,7 +32,8 @@ float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uin
 // Returns worker `w`'s gradient with simulation_setup::constant, divided by the number of workers. Its sum over the
 // workers is an element's mean gradient: from 1 to 1.75 for the first of each 16 elements, 0.0025 to 0.0035 or the
 // negative for the others. Quantising to 127 levels of the largest value rounds the small ones to 0. Those of the flat
-// tensor are 1, 0.25, 0.01, 0.0025 and -1.4 times the last two. The steps only matter for the late tensor.
+// tensor are the products of a factor by row (1 of the first, else 0.25) and one by column (1 of the first, then 0.01
+// and -0.014 in turn). The steps only matter for the late tensor.
 double constant_gradient(const simulation_setup& setup, std::uint32_t w, std::uint64_t step, std::uint64_t element);
 // Returns worker `w`'s gradient of an element of the arena with the setup's model.
 float gradient_at(const simulation_setup& setup, std::uint32_t w, std::uint64_t step, std::uint64_t element,

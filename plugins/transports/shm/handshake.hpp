@@ -6,7 +6,7 @@
 // and other users by their credentials, are rejected without disturbing other connections.
 //
 //   higher rank                               lower rank
-//     hello {ranks, nonce}            ->
+//     hello {both ranks, nonce}       ->
 //                                     <-        reply {nonce, mac}
 //     proof {mac} + descriptors       ->
 //                                     <-        welcome + descriptors
@@ -54,7 +54,7 @@ private:
   struct card { // the contents of a blob
     std::array<char, 8> mark;
     std::array<char, 32> name;
-    std::uint32_t rank, size;
+    std::uint32_t rank, size; // of this rank, and of the world
   };
 
   const rg_host* host_;
