@@ -288,11 +288,13 @@ cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
   REGATTA_LOCKED;
   REGATTA_NOT_CAPTURED;
   run_all();
-  std::memset(p, value, bytes);
+  if (bytes > 0) std::memset(p, value, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t s) {
-  cudnn::later(s, [=] { std::memset(p, value, bytes); });
+  cudnn::later(s, [=] {
+    if (bytes > 0) std::memset(p, value, bytes);
+  });
   return cudaSuccess;
 }
 // As in CUDA, copies from memory that is not pinned are staged before the call returns; copies to such memory wait for
@@ -304,10 +306,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (waits || stages) REGATTA_NOT_CAPTURED;
   if (stages) {
     auto staged = std::make_shared<std::string>(static_cast<const char*>(from), bytes);
-    cudnn::later(s, [=] { std::memcpy(to, staged->data(), bytes); });
+    cudnn::later(s, [=] {
+      if (bytes > 0) std::memcpy(to, staged->data(), bytes);
+    });
     return cudaSuccess;
   }
-  cudnn::later(s, [=] { std::memcpy(to, from, bytes); });
+  cudnn::later(s, [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  });
   if (waits) run_to_the_end(s);
   return cudaSuccess;
 }
