@@ -102,29 +102,23 @@ void clipped(const subject& s) {
   });
 }
 
-// Returns the strategy with two lanes, if it has a parameter of this name: buckets that are exchanged at once share no
-// buffer.
-subject with_two_lanes(const subject& s) {
-  const auto lanes = std::ranges::find(s.tested->parameters, std::string_view("lanes"), &rg_param::name);
-  if (lanes == s.tested->parameters.end() || lanes->type != RG_PARAM_INT || s.parameters.contains("lanes")) return s;
-  subject two = s;
-  two.parameters["lanes"] = 2;
-  return why_refused(two, workers_near(s, 2), 1).empty() ? two : s;
-}
-
-// Returns the strategy with the least bucket, if it has a parameter of this name.
-subject with_least_bucket(const subject& s) {
-  const auto bucket = std::ranges::find(s.tested->parameters, std::string_view("bucket"), &rg_param::name);
-  if (bucket == s.tested->parameters.end() || bucket->type != RG_PARAM_INT || s.parameters.contains("bucket")) return s;
-  subject least = s;
-  least.parameters["bucket"] = std::max<std::int64_t>(64, static_cast<std::int64_t>(bucket->min));
-  return why_refused(least, workers_near(s, 2), 1).empty() ? least : s;
+// Returns the strategy with its integer parameter `name` set to `value`, or to the least value that it may have if that
+// is more; unchanged if it has no such parameter, if the user has set it, or if plan() rejects the value.
+subject with(const subject& s, std::string_view name, std::int64_t value) {
+  const auto parameter = std::ranges::find(s.tested->parameters, name, &rg_param::name);
+  if (parameter == s.tested->parameters.end() || parameter->type != RG_PARAM_INT ||
+      s.parameters.contains(std::string(name)))
+    return s;
+  subject changed = s;
+  changed.parameters[std::string(name)] =
+      static_cast<std::int64_t>(std::max(static_cast<double>(value), parameter->min));
+  return why_refused(changed, workers_near(s, 2), 1).empty() ? changed : s;
 }
 
 // The transport has native collectives, which end on ranks with odd numbers in another order than on the others. All
 // members of a group must begin them in the same order nevertheless.
 void native_collectives(const subject& s) {
-  const subject tested = with_least_bucket(s);
+  const subject tested = with(s, "bucket", 64); // many buckets
   const bool synchronous = some_plan(s).flags & RG_PLAN_SYNCHRONOUS;
   bool used = false;
   for_all(tested, [&](simulation_setup& x) {
@@ -150,7 +144,7 @@ void many_buckets(const subject& s) {
   const bool synchronous = some_plan(s).flags & RG_PLAN_SYNCHRONOUS;
   if (synchronous) need_exact_or_lossy(s);
   for (const bool eager : {true, false}) {
-    const subject tested = eager ? s : with_two_lanes(s);
+    const subject tested = eager ? s : with(s, "lanes", 2); // lanes share no buffer
     const bool two = tested.parameters != s.parameters;
     try {
       if (synchronous) {
