@@ -27,6 +27,8 @@ from faults import QUEUE, impair, limit_cpu, link_state, power_off, rate, set_ra
 INIT = 'trap "" CHLD; cd /; exec -a "$0" sleep infinity'
 
 NEW_SYS = """
+mount() { command mount -n "$@"; }  # -n: makes no /run/mount, which would stay on this machine
+umount() { command umount -n "$@"; }
 mount -t sysfs sysfs /mnt       # shows the interfaces of this network namespace
 if mountpoint -q /sys/fs/cgroup; then mount --rbind /sys/fs/cgroup /mnt/fs/cgroup; fi
 mount --move /mnt /sys
