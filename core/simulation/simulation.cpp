@@ -141,8 +141,14 @@ private:
   bool gone_ = false; // simulation_setup.stays
 };
 
-void require_alike(const simulation_setup& setup, const folded_ranks& folded, const rank_list& ranks) {
+void require_alike(const simulation_setup& setup, const folded_ranks& folded, const rank_list& ranks,
+                   std::size_t unreceived) {
   folded.require_equal_members();
+  if (unreceived)
+    throw failure(exit_code::plugin, fmt::format("strategy {} says that ranks are alike (rg_plan.symmetry), but {} "
+                                                 "messages of ranks that are not simulated have no receive: declare "
+                                                 "RG_SYMMETRY_NONE, or do not fold",
+                                                 setup.strategy, unreceived));
   for (const auto& [first, second] : folded.members())
     if (!folded.rounded() && ranks[first]->steps() != ranks[second]->steps())
       throw failure(exit_code::plugin,
@@ -218,6 +224,41 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
                                            links[r], s.network.links.size()));
 }
 
+struct simulated_strategy {
+  const component& code;
+  const rg_value* parameters;
+  const cluster_layout& layout;
+  const rg_plan& plan;
+};
+
+// Simulates the ranks that `folded` names; null: all.
+simulation_result simulate_ranks(const simulation_setup& setup, const simulated_strategy& strategy,
+                                 folded_ranks* folded) {
+  const cluster_layout& layout = strategy.layout;
+  virtual_network network(layout.size(), setup.network,
+                          setup.network.links.empty() ? std::vector<std::uint32_t>() : links_of(setup, layout));
+  if (setup.recorder) network.record(*setup.recorder);
+  if (folded) network.fold(*folded);
+  std::optional<shared_cores> cores;
+  if (!setup.cores.groups.empty()) network.share(cores.emplace(setup.cores));
+  rank_list ranks(layout.size());
+  for (std::uint32_t r = 0; r < layout.size(); ++r)
+    if (!folded || folded->is_simulated(r))
+      ranks[r] = std::make_unique<simulated_rank>(setup, strategy.code, strategy.parameters, layout, strategy.plan,
+                                                  network, r, cores ? &*cores : nullptr);
+  time_loop loop(setup, network, ranks);
+  try {
+    loop.run();
+  } catch (...) {
+    if (folded) folded->require_equal_members(); // the better explanation
+    throw;
+  }
+  if (folded) require_alike(setup, *folded, ranks, network.unreceived());
+  simulation_result result = collect(setup, network, ranks, folded);
+  result.ahead = loop.ahead();
+  return result;
+}
+
 } // namespace
 
 simulation_result simulate(const registry& plugins, const simulation_setup& setup) {
@@ -230,32 +271,21 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   if (setup.ghosts && (plan.flags & RG_PLAN_BYTES))
     throw std::runtime_error(
         fmt::format("{} works on bytes (RG_PLAN_BYTES), which ghosts do not have", setup.strategy));
-  virtual_network network(layout.size(), setup.network,
-                          setup.network.links.empty() ? std::vector<std::uint32_t>() : links_of(setup, layout));
-  std::optional<folded_ranks> folded;
-  std::string whole;
-  if (setup.recorder) network.record(*setup.recorder);
-  if (setup.fold != folding::off && !setup.recorder) {
-    whole = folded_ranks::obstacle(setup, plan, layout);
-    if (whole.empty()) network.fold(folded.emplace(setup, plan, layout));
+  const auto run = [&](folded_ranks* folded) {
+    return simulate_ranks(setup, {strategy, values.data(), layout, plan}, folded);
+  };
+  if (setup.fold == folding::off || setup.recorder) return run(nullptr);
+  std::string whole = folded_ranks::obstacle(setup, plan, layout);
+  if (whole.empty()) {
+    folded_ranks folded(setup, plan, layout);
+    if (setup.fold == folding::checked) return run(&folded);
+    try {
+      return run(&folded);
+    } catch (const std::exception& e) {
+      whole = fmt::format("the folded simulation failed: {}", e.what());
+    }
   }
-  std::optional<shared_cores> cores;
-  if (!setup.cores.groups.empty()) network.share(cores.emplace(setup.cores));
-  rank_list ranks(layout.size());
-  for (std::uint32_t r = 0; r < layout.size(); ++r)
-    if (!folded || folded->is_simulated(r))
-      ranks[r] = std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r,
-                                                  cores ? &*cores : nullptr);
-  time_loop loop(setup, network, ranks);
-  try {
-    loop.run();
-  } catch (...) {
-    if (folded) folded->require_equal_members(); // the better explanation
-    throw;
-  }
-  if (folded) require_alike(setup, *folded, ranks);
-  simulation_result result = collect(setup, network, ranks, folded ? &*folded : nullptr);
-  result.ahead = loop.ahead();
+  simulation_result result = run(nullptr);
   result.whole = whole;
   return result;
 }

@@ -88,11 +88,13 @@ enum class folding : std::uint8_t {
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
   // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of
   // `off`, to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is
-  // at most 128 bytes a message (simulation_result::rounded). Ignored, with simulation_result::whole = why, where ranks
-  // cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...
+  // at most 128 bytes a message (simulation_result::rounded). All ranks are simulated, with simulation_result::whole =
+  // why, where they cannot be alike: without ghosts, with sparse tables, several ranks on a link, ...; also if the
+  // folded simulation fails, or leaves messages that nobody receives, as when a bucket is too small for a part for each
+  // server.
   on,
-  // As `on`, with a second member of each class. Throws failure (plugin) if its messages differ from those of the
-  // first: the strategy declares a symmetry that it does not have.
+  // As `on`, with a second member of each class, and never all ranks instead. Throws failure (plugin) if the messages
+  // of the two differ, or if some have no receive: the strategy declares a symmetry that it does not have.
   checked
 };
 

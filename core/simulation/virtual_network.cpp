@@ -225,6 +225,7 @@ void virtual_network::match(std::uint32_t number) {
     const std::uint32_t m = messages.pop(messages_), r = c.receives.pop(receives_);
     if (queue) queue->pop_front();
     if (options_.eager) {
+      --unreceived_;
       arrive(r, m);
     } else {
       messages_[m].receive = r;
@@ -277,6 +278,7 @@ void virtual_network::delivered(std::uint32_t m) {
   if (options_.eager) {
     const std::uint32_t c = messages_[m].channel;
     channels_[c].landed.push(messages_, m);
+    ++unreceived_;
     return match(c);
   }
   read_at_end(messages_[m]);

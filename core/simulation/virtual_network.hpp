@@ -80,6 +80,8 @@ public:
   // Returns the number of operations, over all ranks, that have not ended. An operation has ended once its completion
   // can be polled.
   std::size_t outstanding() const { return outstanding_; }
+  // Returns the number of messages that have arrived and have no receive.
+  std::size_t unreceived() const { return unreceived_; }
   // Returns by rank what each operation that has no counterpart waits for: "to receive 160 bytes from rank 1 on lane
   // 0".
   std::multimap<std::uint32_t, std::string> waits() const;
@@ -138,7 +140,7 @@ private:
   slab<network_message> messages_;
   slab<receive> receives_;
   regatta::links links_;
-  std::size_t outstanding_ = 0;
+  std::size_t outstanding_ = 0, unreceived_ = 0;
   std::uint64_t posted_ = 0; // receives so far
   std::string misuse_;
   std::vector<std::unique_ptr<rank>> ranks_;

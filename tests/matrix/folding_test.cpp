@@ -207,6 +207,33 @@ TEST_CASE("a strategy that declares a symmetry which it does not have is caught"
   }
 }
 
+TEST_CASE("where one rank cannot stand for the others, all are simulated") {
+  const auto all_are = [](const registry& strategies, simulation_setup s, const char* why) {
+    s.fold = folding::off;
+    const simulation_result whole = simulate(strategies, s);
+    s.fold = folding::on;
+    const simulation_result r = simulate(strategies, s);
+    CAPTURE(r.whole);
+    CHECK(r.whole.starts_with("the folded simulation failed: "));
+    CHECK(r.whole.find(why) != std::string::npos);
+    CHECK(r.simulated == whole.simulated);
+    CHECK(r.steps == whole.steps);
+    CHECK(r.virtual_ns == whole.virtual_ns);
+  };
+  // A last bucket of 4 chunks for 8 servers: half of them get none.
+  simulation_setup s = ghosts("sync_ps", 8, 8);
+  s.tensors.push_back(64);
+  for (const bool colocate : {true, false}) {
+    CAPTURE(colocate);
+    s.colocate = colocate;
+    all_are(plugins(), s, "a deadlock");
+  }
+  // No deadlock shows that rank 0 is unlike the others: what it sends is delivered to it as rank 7's message.
+  s = ghosts("one_message", 8);
+  s.parameters.clear();
+  all_are(registry({REGATTA_TEST_STRATEGIES}).loading(), s, "have no receive");
+}
+
 TEST_CASE("simulations in several threads do not disturb each other") {
   simulation_setup s = ghosts("sync_ps", 16, 4);
   predict(s);
