@@ -154,7 +154,7 @@ class Launch:
         changes = {**environment, **of_rank.get(rank, {})}
         variables = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"),
                      "REGATTA_SECRET_FILE": self.secret}
-        for marked in ("REGATTA_CLUSTER_TEST", "REGATTA_PLUGIN_PATH"):
+        for marked in ("REGATTA_CLUSTER_TEST", "REGATTA_PLUGIN_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"):
             if marked in os.environ:
                 variables[marked] = os.environ[marked]
         if slots == 1:
