@@ -88,26 +88,22 @@ struct connected_host {
     link.slots = {0};
     agent.answers_late = answers_late;
     asio::co_spawn(io, agent.serve(std::make_shared<channel>(std::move(there))), [](const std::exception_ptr&) {});
-    thread = std::thread([this] { io.run(); });
-  }
-  ~connected_host() {
-    if (thread.joinable()) thread.join();
   }
 
   launch_result run() {
     launch_plan plan;
     plan.ranks = {{"worker 0", {}, json::object(), 0, 0}};
     plan.hosts = {&link};
+    std::jthread agents([this] { io.run(); });
     launch_result r = launch(plan, {});
     if (agent.answers_late) link.socket = {};
-    thread.join();
+    agents.join();
     return r;
   }
 
   asio::io_context io;
   fake_agent agent;
   agent_link link;
-  std::thread thread;
 };
 
 } // namespace
