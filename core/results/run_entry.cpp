@@ -97,12 +97,10 @@ std::optional<double> evaluation_seconds(const run_figures& run) {
 
 json run_entry(const run_figures& run, const measure_config& m) {
   const auto to_target = time_to_target_of(m, run);
-  json counted = json::array();
-  for (const std::vector<double>& steps : run.step_seconds) counted.push_back(steps.size());
   return {
       {"samples", run.samples},
       {"units", or_null(run.units)},
-      {"counted_steps", counted},
+      {"counted_steps", run.counted_steps},
       {"region_seconds", run.region_seconds},
       {"samples_per_second", run.samples_per_second},
       {"samples_per_worker_step", run.samples_per_worker_step},

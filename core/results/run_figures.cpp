@@ -103,25 +103,30 @@ time_parts partition(const rank_record& worker, std::size_t counted, const std::
   return sum;
 }
 
-// Returns how many steps ended within `length` of the worker's own begin.
-std::size_t steps_within(const rank_record& worker, std::int64_t length) {
-  std::size_t counted = 0;
-  std::int64_t paused = 0;
+// Returns how many steps the worker made within `length` of its own begin. The step that `length` interrupts counts by
+// the part of its time that lies within: if it did not count at all, a worker that ends a moment later than the first
+// one would lose a whole step.
+double steps_within(const rank_record& worker, std::int64_t length) {
+  double counted = 0;
+  std::int64_t paused = 0, previous = 0; // when the previous step ended
   for (const step_time& s : worker.steps) {
     paused += s.paused;
-    if (s.end - worker.region_begin - paused > length) break;
+    const std::int64_t end = s.end - worker.region_begin - paused;
+    if (end > length) return counted + static_cast<double>(length - previous) / static_cast<double>(end - previous);
     ++counted;
+    previous = end;
   }
   return counted;
 }
 
 // Returns the counted steps of each worker. With asynchronous workers, all regions end with that of the first to
 // finish.
-std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchronous) {
+std::vector<double> counted_steps(const records_view& workers, bool asynchronous) {
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const rank_record* w : workers) shortest = std::min(shortest, region_length(*w));
-  std::vector<std::size_t> counted;
-  for (const rank_record* w : workers) counted.push_back(asynchronous ? steps_within(*w, shortest) : w->steps.size());
+  std::vector<double> counted;
+  for (const rank_record* w : workers)
+    counted.push_back(asynchronous ? steps_within(*w, shortest) : static_cast<double>(w->steps.size()));
   return counted;
 }
 
@@ -135,10 +140,10 @@ std::vector<double> durations(const rank_record& worker, std::size_t counted, bo
   return all;
 }
 
-void add_paces(run_figures& f, const records_view& workers, const std::vector<std::size_t>& counted_by,
+void add_paces(run_figures& f, const records_view& workers, const std::vector<std::size_t>& completed_by,
                const std::vector<last_worker>& last) {
   for (std::size_t w = 0; w < workers.size(); ++w) {
-    const auto compute = median(durations(*workers[w], counted_by[w], true));
+    const auto compute = median(durations(*workers[w], completed_by[w], true));
     if (!compute) continue;
     worker_pace pace{workers[w]->rank, workers[w]->host, *compute, std::nullopt};
     if (!last.empty())
@@ -149,10 +154,10 @@ void add_paces(run_figures& f, const records_view& workers, const std::vector<st
 }
 
 void add_throughput(run_figures& f, const records_view& workers, bool asynchronous,
-                    const std::vector<std::size_t>& counted_by, const std::vector<timed_host>& hosts) {
+                    const std::vector<std::size_t>& completed_by, const std::vector<timed_host>& hosts) {
   const std::optional<std::uint64_t> bound = asynchronous ? workers.front()->bound : 0;
   for (std::size_t w = 0; w < workers.size(); ++w)
-    f.step_seconds.push_back(durations(*workers[w], counted_by[w], false));
+    f.step_seconds.push_back(durations(*workers[w], completed_by[w], false));
   std::vector<double> all_steps;
   for (const std::vector<double>& of_worker : f.step_seconds)
     all_steps.insert(all_steps.end(), of_worker.begin(), of_worker.end());
@@ -160,7 +165,7 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   f.clocks = {clock.offsets(), clock.uncertainty_seconds(), bound ? clock.reason() : ""};
   const std::vector<last_worker> last =
       bound && clock.reason().empty() ? last_workers(workers, clock) : std::vector<last_worker>{};
-  add_paces(f, workers, counted_by, last);
+  add_paces(f, workers, completed_by, last);
   auto [shortest, longest] = std::minmax_element(
       workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
   const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
@@ -170,16 +175,18 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   std::size_t with_steps = 0;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const rank_record* const w = workers[i];
-    const std::size_t counted = counted_by[i];
+    const std::size_t completed = completed_by[i];
+    const double counted = f.counted_steps[i];
     const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
-    samples += samples_a_step * static_cast<double>(counted);
-    steps += static_cast<double>(counted);
+    samples += samples_a_step * counted;
+    steps += counted;
     units_known = units_known && w->unit_counts.size() == w->steps.size();
-    for (std::size_t s = 0; units_known && s < counted; ++s) units += static_cast<double>(w->unit_counts[s]);
+    for (std::size_t s = 0; units_known && static_cast<double>(s) < counted; ++s)
+      units += static_cast<double>(w->unit_counts[s]) * std::min(counted - static_cast<double>(s), 1.0);
     f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
-    if (counted == 0) continue; // an asynchronous worker that was too slow to finish any step
+    if (completed == 0) continue; // an asynchronous worker that was too slow to finish any step
     ++with_steps;
-    time_parts mine = partition(*w, counted, last_compute_end(*w, last, clock), bound.value_or(0));
+    time_parts mine = partition(*w, completed, last_compute_end(*w, last, clock), bound.value_or(0));
     if (!f.clocks.reason.empty()) mine.blocked = std::exchange(mine.exposed_communication, 0);
     for (const auto& [name, part] : time_part_names) f.time.*part += mine.*part;
   }
@@ -339,10 +346,11 @@ run_figures figures_of(const std::vector<rank_record>& records, bool asynchronou
                        const std::vector<timed_host>& hosts) {
   const records_view workers = workers_of(records);
   run_figures f;
-  const std::vector<std::size_t> counted = counted_steps(workers, asynchronous);
-  add_throughput(f, workers, asynchronous, counted, hosts);
+  f.counted_steps = counted_steps(workers, asynchronous);
+  const std::vector<std::size_t> completed(f.counted_steps.begin(), f.counted_steps.end()); // rounds down
+  add_throughput(f, workers, asynchronous, completed, hosts);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
-  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), counted);
+  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), completed);
   add_state(f, records, workers);
   add_losses(f, workers);
   return f;

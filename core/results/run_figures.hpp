@@ -5,11 +5,12 @@
 // Timed region. A worker's region lasts from its return from the barrier after warm-up to the end of its last timed
 // step. Evaluations are not part of it.
 //   synchronous: the run's region is as long as the longest region of a worker; all steps count.
-//   asynchronous: it is as long as the shortest region of a worker; the steps that each worker completed within that
-//   time from the begin of its own region count.
+//   asynchronous: it is as long as the shortest region of a worker. Of each worker the steps count that it made within
+//   that time from the begin of its own region; the step that is interrupted counts by the part of its time.
 //
 //   samples/s = samples of the counted steps of all workers / length of the region
 //   batches/s = counted steps, averaged over workers / length of the region
+//   All other figures of steps are those of the completed ones.
 //
 // Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over all workers, as time of r's
 // clock; the other names are members of r's step_time for s (rank_record.hpp): `end` is when the step ended, `stalled`
@@ -82,7 +83,8 @@ struct clock_figures {
 };
 
 struct run_figures {
-  double samples = 0; // of the counted steps of all workers
+  std::vector<double> counted_steps; // by worker
+  double samples = 0;                // of the counted steps of all workers
   // Sum of rank_record.unit_counts over the counted steps of all workers; std::nullopt if a worker did not count them.
   std::optional<double> units;
   double samples_per_second = 0, batches_per_second = 0;
@@ -90,11 +92,11 @@ struct run_figures {
   bool counts_tokens = false;                    // the units are tokens without padding; else the model's first count
   double region_seconds = 0;                     // without evaluations
   double samples_per_worker_step = 0;            // mean over workers
-  std::vector<std::vector<double>> step_seconds; // of every counted step, by worker
-  time_parts time; // mean over workers of their means over counted steps; without workers that have no counted step
+  std::vector<std::vector<double>> step_seconds; // of every completed step, by worker
+  time_parts time; // mean over workers of their means over completed steps; without workers that have none
 
   std::vector<rank_place> places; // by rank
-  std::vector<worker_pace> paces; // by worker, without those that have no counted step
+  std::vector<worker_pace> paces; // by worker, without those that completed no step
   clock_figures clocks;
 
   // "Per step" below divides by the timed steps of one worker, counted or not.

@@ -207,19 +207,45 @@ TEST_CASE("the longest worker's region counts") {
   CHECK(f.samples_per_second == Approx(20 / 0.012));
 }
 
-TEST_CASE("asynchronous: the first to finish ends the region, and completed steps count") {
-  // Worker 0 is through after 30 ms; worker 1, at 20 ms a step, has completed one step by then, 1.5 do not count.
+TEST_CASE("asynchronous: the first to finish ends the region, and interrupted steps count in part") {
+  // Worker 0 is through after 30 ms; worker 1, at 20 ms a step, has made one and a half by then.
   const run_figures f = figures_of({worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
                                     worker(1, 100, {{0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}})},
                                    true);
   CHECK(f.region_seconds == Approx(0.030));
-  CHECK(f.samples_per_second == Approx((30 + 10) / 0.030));
-  CHECK(f.batches_per_second == Approx(2 / 0.030));
+  CHECK(f.counted_steps == std::vector<double>{3, 1.5});
+  CHECK(f.samples_per_second == Approx((30 + 15) / 0.030));
+  CHECK(f.batches_per_second == Approx(4.5 / 2 / 0.030));
   CHECK(f.step_seconds[0].size() == 3);
   CHECK(f.step_seconds[1].size() == 1);
   CHECK(f.time.wait == 0);
   CHECK(f.time.exposed_communication == Approx((0.002 + 0.004) / 2));
   CHECK(parts_of(f) == Approx((0.010 + 0.020) / 2));
+}
+
+TEST_CASE("asynchronous: a worker that ends a moment later loses no step") {
+  const auto two = [](std::int64_t later) {
+    rank_record a = worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}});
+    rank_record b = worker(1, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}});
+    b.steps.back().end += later;
+    b.region_end += later;
+    a.unit_counts = b.unit_counts = {3, 5};
+    return figures_of({a, b}, true);
+  };
+  const run_figures together = two(0), apart = two(1);
+  CHECK(together.samples_per_second == Approx(40 / 0.020));
+  CHECK(apart.samples_per_second == Approx(together.samples_per_second));
+  CHECK(apart.units_per_second.value() == Approx(16 / 0.020));
+  CHECK(apart.region_seconds == together.region_seconds);
+}
+
+TEST_CASE("asynchronous: evaluations are no part of a step that is interrupted") {
+  rank_record b = worker(1, 0, {{0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}});
+  b.steps[1].paused = 100 * ms; // after the first step
+  for (std::int64_t* time : {&b.steps[1].begin, &b.steps[1].compute_end, &b.steps[1].end, &b.region_end})
+    *time += 100 * ms;
+  const run_figures f = figures_of({worker(0, 0, {{0, 6, 6, 0, 3, 0}, {0, 6, 6, 0, 3, 0}}), b}, true);
+  CHECK(f.counted_steps == std::vector<double>{2, 1.5});
 }
 
 TEST_CASE("bytes a step are those of workers and those of servers apart") {
