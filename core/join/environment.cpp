@@ -307,7 +307,7 @@ std::optional<place> deciding_place(const variables& v) {
                                 v.said({own->at.rank_name, own->at.size_name}), own->at.size, to_meet_anywhere));
     return own;
   }
-  const auto launched = launcher_place(v);
+  auto launched = launcher_place(v);
   if (v.has("TORCHELASTIC_RUN_ID")) // the other launcher has started torchrun's agents
     if (auto torch = torchrun_place(v)) return torch;
   if (launched) return launched;

@@ -111,7 +111,7 @@ std::optional<json> get(int socket, std::vector<unique_fd>* descriptors) {
     pollfd waiting{socket, POLLIN, 0}; // a coordinator that watches the socket has made it non-blocking
     ::poll(&waiting, 1, -1);
   }
-  if (cmsghdr* const c = n > 0 ? CMSG_FIRSTHDR(&m) : nullptr; c && c->cmsg_type == SCM_RIGHTS)
+  if (cmsghdr* const c = descriptors && n > 0 ? CMSG_FIRSTHDR(&m) : nullptr; c && c->cmsg_type == SCM_RIGHTS)
     for (std::size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
       int got = -1;
       std::memcpy(&got, CMSG_DATA(c) + at, sizeof got);
