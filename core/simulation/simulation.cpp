@@ -224,6 +224,7 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
                                            links[r], s.network.links.size()));
 }
 
+// The strategy of a simulation, and where its ranks are. Borrows what it names.
 struct simulated_strategy {
   const component& code;
   const rg_value* parameters;
