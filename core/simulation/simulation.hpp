@@ -89,8 +89,8 @@ enum class folding : std::uint8_t {
   // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of
   // `off`, to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is
   // at most 128 bytes a message (simulation_result::rounded). All ranks are simulated, with simulation_result::whole =
-  // why, where they cannot be alike: without ghosts, with sparse tables, several ranks on a link, ... So they are if the
-  // folded simulation fails or leaves messages without a receive. This happens when a bucket is so small that some
+  // why, where they cannot be alike: without ghosts, with sparse tables, several ranks on a link, ... So they are if
+  // the folded simulation fails or leaves messages without a receive. This happens when a bucket is so small that some
   // servers get no part of it.
   on,
   // As `on`, with a second member of each class, and never all ranks instead. Throws failure (plugin) if the messages
