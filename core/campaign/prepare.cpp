@@ -195,7 +195,7 @@ std::string lack_of_memory(std::uint64_t needed, const prepared_run& run, const 
     const std::uint64_t there = hosts ? hosts->hosts()[host]->free_bytes : available_bytes();
     if (there && share > there)
       return fmt::format("needs about {} MiB of memory{}, and {} MiB are free", share >> 20,
-                         ranks.size() > 1 ? " on host " + hosts->hosts()[host]->name : "", there >> 20);
+                         hosts && ranks.size() > 1 ? " on host " + hosts->hosts()[host]->name : "", there >> 20);
   }
   return "";
 }
