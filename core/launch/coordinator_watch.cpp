@@ -11,6 +11,7 @@
 #include <regatta/abi.h>
 
 #include "base/failure.hpp"
+#include "launch/line_splitter.hpp"
 #include "launch/stall_report.hpp"
 
 namespace regatta {

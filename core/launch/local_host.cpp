@@ -44,7 +44,7 @@ local_host::local_host(asio::io_context& io, local_plan plan, rank_starter& star
                  [this](const std::string& text) { events_.log(coordinator_rank, RG_LOG_WARNING, text); }}) {}
 
 local_host::~local_host() {
-  kill_all();
+  local_host::kill_all();
 }
 
 // ------------------------------------------------------------------------------------------------------ rendezvous ---

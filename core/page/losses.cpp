@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "page/chart/look.hpp"
 #include "page/chart/rows_chart.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"

@@ -365,6 +365,10 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     all = simulated();
     warned.insert(leaves->text);
   }
+  if (std::ranges::any_of(all.counted, [](const auto& rank) { return rank.collective_bytes > 0; }))
+    warned.insert(fmt::format("the own collectives of transport {} are simulated as rings of messages: how they really "
+                              "work, and how long they take, is not modelled",
+                              r.config->transport.id));
   // The bytes of the timed region are those that a run without it does not send.
   std::vector<virtual_network::counts> before(layout.size());
   if (r.run->job.warmup) {
@@ -418,6 +422,9 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
     texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
                                 "there",
                                 layout.workers));
+  if (r.run->communicates && r.facts->model.sums_over_workers)
+    texts.push_back("sums over workers within a step (step collectives), as of synchronised batch norm, are not "
+                    "modelled: they take no time and send no bytes");
   if (!r.machine->fingerprint.empty() && r.machine->fingerprint != fingerprint(*r.config, {}, {}).at("model"))
     texts.push_back("the machine file was calibrated with other parameters of the model, whose computing times it has: "
                     "its [model] fingerprint is not that of this case");

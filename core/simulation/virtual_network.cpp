@@ -144,7 +144,7 @@ std::vector<virtual_network::counts> virtual_network::counted() const {
   for (std::size_t r = 0; r < all.size(); ++r) {
     all[r].messages_received = ranks_[r]->received;
     all[r].bytes_received = ranks_[r]->bytes_received + ranks_[r]->collective_bytes;
-    all[r].bytes_sent = ranks_[r]->collective_bytes;
+    all[r].bytes_sent = all[r].collective_bytes = ranks_[r]->collective_bytes;
   }
   for (const channel& c : channels_) {
     if (!c.messages) continue;

@@ -69,6 +69,7 @@ public:
   // receive. A native collective adds the bytes that a ring sends and receives, and no messages.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
+    std::uint64_t collective_bytes = 0; // those of bytes_sent that native collectives sent
     // Messages and bytes that were sent, by peer and lane.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sent_to;
   };

@@ -162,6 +162,27 @@ TEST_CASE("messages take their processor time from computing where ranks have no
   CHECK(part(known, "forward") == doctest::Approx(part(unknown, "forward")));
 }
 
+TEST_CASE("collectives that are not modelled as they are give a warning, and only these") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  int number = 0;
+  const auto warnings = [&](const std::string& options) {
+    return simulated(s, "--machine m.toml --set cluster.workers=2 --out w" + std::to_string(number++) + options)
+        .at("results")
+        .at(0)
+        .at("warnings")
+        .dump();
+  };
+  const std::string own = "the own collectives of transport shm", sums = "step collectives";
+  CHECK(warnings(" --set transport.plugin=shm --set strategy.algorithm=native").find(own) != std::string::npos);
+  CHECK(warnings(" --set transport.plugin=shm").find(own) == std::string::npos);
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"vgg16\"\nwidth = 8\nsync_batch_norm = true\n"
+                                      "[strategy]\nplugin = \"allreduce\"\nalgorithm = \"ring\"\n"
+                                      "[transport]\nplugin = \"tcp\"\n[measure]\nsteps = 2\nrepeats = 1\n";
+  CHECK(warnings("").find(sums) != std::string::npos);
+  CHECK(warnings(" --set model.sync_batch_norm=false").find(sums) == std::string::npos);
+}
+
 TEST_CASE("a host leaves: the run ends there, but for a strategy that survives it") {
   const folder s;
   std::string plain = experiment.substr(0, experiment.find("[sweep]"));
