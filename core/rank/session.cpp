@@ -175,7 +175,8 @@ void session::connect() {
         fmt::format("transport.plugin: model {} sums over all workers within a step (such as synchronised batch "
                     "norm), which needs independent lanes and the host's memory: use shm or tcp instead of {}",
                     job.config.model.id, transport_.id()));
-  const rg_cluster all = job.layout.view(UINT32_MAX);
+  rg_cluster all = job.layout.view(UINT32_MAX);
+  if (model_->has_tables()) all.flags = RG_HOST_TABLES;
   transport_.connect(cluster, plan_.lanes + (step_numbers_ ? 1 : 0),
                      peers_of(strategy_component_.strategy, strategy_values_.data(), all, rank, step_numbers_ > 0),
                      job.addresses);

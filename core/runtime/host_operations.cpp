@@ -122,6 +122,7 @@ bool strategy_host::talks_to(std::uint32_t peer) {
     rg_cluster all = cluster_; // as talks() sees it: a view of no rank
     all.rank = UINT32_MAX;
     all.worker = all.server = -1;
+    all.flags = arena_.table_count ? RG_HOST_TABLES : 0;
     const auto [a, b] = std::minmax(peer, cluster_.rank);
     talks_[peer] = setup_.strategy->talks(setup_.values, &all, a, b);
     asked_[peer] = true;

@@ -11,24 +11,27 @@ from support import Cluster, Launch, check, experiment, finish, folder, result, 
 
 
 def run(cluster, name, ranks, hosts, slots, **keys):
-    """Starts `slots` ranks by each process, one process on each host, or with 1 a process for each rank; returns the
-    seconds that it took, also since the last process was started, and most connections to the coordinator."""
+    """Starts `slots` ranks by each process, one process on each host, or with 1 a process for each rank; prints the
+    seconds that it took, also since the last process was started, and returns them, the most connections to the
+    coordinator, and the most open TCP sockets on another host."""
     out = str(folder / name)
     file = experiment(name, cluster_workers=ranks, cluster_pin=False, **keys)
     places = [f"n{h * hosts // ranks}" for h in range(ranks)] if slots == 1 else [f"n{h}" for h in range(hosts)]
     launch = Launch(cluster, places, "run", file, "--out", out, slots=slots)
-    all_started, most = time.monotonic(), 0
+    all_started, most, elsewhere = time.monotonic(), 0, 0
     while any(p.poll() is None for p in launch.processes.values()) and time.monotonic() < launch.begin + 170:
         seen = cluster.on("n0", "ss", "-Htn", "state", "established", "sport", "= :7117")
         most = max(most, len(seen.stdout.splitlines()))
+        seen = cluster.on("n1", "ss", "-Htn", "state", "established")
+        elsewhere = max(elsewhere, len(seen.stdout.splitlines()))
         time.sleep(1)
     launch.wait(1)
     took = time.monotonic() - launch.begin
     check(f"{name}: runs", launch.codes() == [0] * len(places) and result(out)["results"][0]["status"] == "ok",
           launch.output(0)[-3000:] + launch.text()[-500:])
     print(f"  {name}: {took:.1f} s, {time.monotonic() - all_started:.1f} s of it after the last start, "
-          f"at most {most} connections at the coordinator")
-    return took, most
+          f"at most {most} connections at the coordinator, {elsewhere} TCP sockets on another host")
+    return took, most, elsewhere
 
 
 NULL = {"model_plugin": "null", "model_hidden": None, "strategy_plugin": "none", "transport_plugin": "null",
@@ -43,11 +46,14 @@ if len(sys.argv) > 2:
     finish()
 
 cluster = Cluster(16)
-took, connections = run(cluster, "1,000 ranks", 1000, 16, 63, **NULL)
+took, connections, _ = run(cluster, "1,000 ranks", 1000, 16, 63, **NULL)
 check("1,000 ranks: start, run 10 steps and end in under 60 s", took < 60, took)
 check("1,000 ranks: at most 40 connections at the coordinator", connections <= 40, connections)
-took, connections = run(cluster, "a ring of 128 over tcp", 128, 16, 8, strategy_algorithm="ring", measure_steps=3)
+took, _, sockets = run(cluster, "a ring of 128 over tcp", 128, 16, 8, strategy_algorithm="ring", measure_steps=3)
 check("a ring of 128 over tcp: under 60 s", took < 60, took)
+# 8 ranks with 2 neighbours and 5 lanes, and the connections of the run's control: each rank's to its agent has two ends
+# on the host. If all ranks were connected, there would be more than 5,000.
+check("a ring of 128 over tcp: only neighbours connect", sockets <= 8 * 2 * 5 + 8 * 2 + 8, sockets)
 
 # Launched processes wait for each other: the last one is started when all others have joined.
 file = experiment("64", cluster_workers=64, cluster_pin=False, **NULL)

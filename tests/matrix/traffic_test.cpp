@@ -4,6 +4,12 @@
 // counts them. steps_test.cpp has the steps.
 #include "matrix.hpp"
 
+#include "cluster/plan.hpp"
+#include "registry/parameters.hpp"
+
+#include <bit>
+#include <set>
+#include <string>
 #include <utility>
 
 using namespace regatta;
@@ -84,6 +90,43 @@ TEST_CASE(
       CHECK(r.counted[rank].bytes_sent == r.counted[rank].messages_sent * elements * 4);
     }
   }
+}
+
+TEST_CASE("ring and doubling connect only ranks that exchange messages; sparse tables connect all workers") {
+  const component& allreduce = plugins().find(kind::strategy, "allreduce");
+  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling"})
+    for (const std::uint32_t n : {2, 4, 8, 3, 5, 6, 7}) {
+      CAPTURE(algorithm);
+      CAPTURE(n);
+      simulation_setup s;
+      s.strategy = "allreduce";
+      s.parameters = {{"algorithm", algorithm}};
+      s.workers = n;
+      s.steps = 1;
+      s.tensors = {16 * n * 3};
+      const auto counted = simulate(plugins(), s).counted;
+      std::set<std::pair<std::uint32_t, std::uint32_t>> exchanged; // pairs of ranks, in both orders
+      for (std::uint32_t rank = 0; rank < n; ++rank)
+        for (const auto& [to, count] : counted[rank].sent_to) {
+          exchanged.emplace(rank, to.first);
+          exchanged.emplace(to.first, rank);
+        }
+      const parameter_values values(allreduce, s.parameters);
+      const cluster_layout layout = cluster_layout::make(n, 0, false);
+      rg_cluster all = layout.view(UINT32_MAX);
+      const bool only_partners = std::string(algorithm) == "ring" || std::has_single_bit(n);
+      std::size_t connected = 0;
+      for (std::uint32_t rank = 0; rank < n; ++rank)
+        for (const std::uint32_t peer : peers_of(allreduce.strategy, values.data(), all, rank, false)) {
+          CHECK((!only_partners || exchanged.contains({rank, peer})));
+          ++connected;
+        }
+      CHECK(connected == (only_partners ? exchanged.size() : n * (n - 1)));
+      all.flags = RG_HOST_TABLES;
+      CHECK(peers_of(allreduce.strategy, values.data(), all, 0, false).size() == n - 1);
+      s.table_rows = 20;
+      CHECK_NOTHROW(simulate(plugins(), s));
+    }
 }
 
 TEST_CASE("sync_ps: a worker sends and receives B bytes a step, a server W B / S") {

@@ -54,6 +54,16 @@ struct allreduce : rg::data_parallel<allreduce> {
     return plan;
   }
 
+  // Only neighbours and partners are connected where the algorithm has them, so that many ranks need few connections.
+  // The rows of sparse tables go from each worker to each other one.
+  static bool talks(const parameters& p, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
+    if (c.flags & RG_HOST_TABLES) return true;
+    if (p.algorithm == "ring") return rg::ring_neighbours(a, b, c.workers);
+    if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
+      return std::has_single_bit(a ^ b);
+    return true;
+  }
+
   allreduce(rg::comm& c, const parameters& p)
       : data_parallel(c, c.make_buckets(p.bucket), p.lanes), wire(rg::wire_type(p.wire)), rows(c, p.lanes) {
     if (!c.is_worker()) return;

@@ -25,6 +25,10 @@ struct local_sgd : rg::data_parallel<local_sgd> {
     return plan;
   }
 
+  static bool talks(const parameters&, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
+    return rg::ring_neighbours(a, b, c.workers);
+  }
+
   local_sgd(rg::comm& c, const parameters& p) : data_parallel(c, p), k(p.k) {}
 
   // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.

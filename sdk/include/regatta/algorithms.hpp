@@ -18,6 +18,11 @@
 
 namespace rg {
 
+// For a strategy's talks(): returns whether ranks a and b are neighbours in a ring of the ranks 0 to n - 1.
+inline bool ring_neighbours(std::uint32_t a, std::uint32_t b, std::uint32_t n) {
+  const std::uint32_t apart = a > b ? a - b : b - a;
+  return apart == 1 || apart + 1 == n;
+}
 // Returns chunk i mod n of the buffer, cut into n chunks as part_of() does.
 inline rg_buffer ring_chunk(rg_buffer buffer, std::size_t i, std::size_t n) {
   const auto part = part_of({0, buffer.count}, i % n, n);

@@ -4,6 +4,7 @@
 // regatta/compressor.hpp has its parameters.
 #pragma once
 
+#include <regatta/algorithms.hpp>
 #include <regatta/bucket_servers.hpp>
 #include <regatta/compressor_codec.hpp>
 
@@ -52,8 +53,7 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
   }
   static bool talks(const parameters& p, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
     if (p.over == "sync_ps") return worker_and_server(c, a, b);
-    const std::uint32_t apart = a > b ? a - b : b - a;
-    return p.over == "all_gather" || apart == 1 || apart + 1 == c.workers;
+    return p.over == "all_gather" || ring_neighbours(a, b, c.workers);
   }
 
   compressing_strategy(rg::comm& c, const parameters& p)
