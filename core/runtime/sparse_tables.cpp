@@ -174,8 +174,7 @@ std::uint64_t sparse_tables::operate(const rg_op_rows_apply& o) {
 std::uint64_t sparse_tables::take_waiting(const rg_op_rows_apply& o) {
   std::vector<std::int64_t>& waiting = waiting_[is_server(o.role)][o.table];
   std::ranges::sort(waiting);
-  const auto repeated = std::ranges::unique(waiting);
-  const auto rows = static_cast<std::uint64_t>(repeated.begin() - waiting.begin());
+  const auto rows = static_cast<std::uint64_t>(std::unique(waiting.begin(), waiting.end()) - waiting.begin());
   waiting.clear();
   return rows * windows_[o.table].row * sizeof(float);
 }

@@ -137,8 +137,7 @@ void set_tables(const machine_file& m, const simulated_tables& tables, const cas
     out.resize(d.draws);
     for (std::uint64_t i = 0; i < d.draws; ++i) out[i] = d.law.at(of_step, worker * d.draws + i);
     std::ranges::sort(out);
-    const auto repeated = std::ranges::unique(out);
-    out.erase(repeated.begin(), repeated.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
   };
 }
 

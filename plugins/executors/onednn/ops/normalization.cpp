@@ -64,14 +64,14 @@ template <class T> batch_norm_pass<T> fused_batch_norm<T>::view(std::size_t bloc
   p.mask_stride = blocks_ * in.spatial();
   const std::size_t x = first * in.stride + block * in.spatial() * lanes_;
   const std::size_t y = first * out.stride + block * out.spatial() * lanes_;
-  auto at = [](float* base, std::size_t offset) { return base ? as<T>(base) + offset : nullptr; };
-  p.x = at(in.data, x);
-  p.y = at(out.data, y);
-  p.dy = at(out.gradient, y);
-  p.dx = at(inputs_[0].gradient, x);
+  auto gradient = [](float* base, std::size_t offset) { return base ? as<T>(base) + offset : nullptr; };
+  p.x = as<T>(in.data) + x;
+  p.y = as<T>(out.data) + y;
+  p.dy = gradient(out.gradient, y);
+  p.dx = gradient(inputs_[0].gradient, x);
   if (residual()) {
-    p.r = at(inputs_[1].from->data, x);
-    p.dr = at(inputs_[1].gradient, x);
+    p.r = as<T>(inputs_[1].from->data) + x;
+    p.dr = gradient(inputs_[1].gradient, x);
   }
   p.mask = mask_ ? mask_ + first * p.mask_stride + block * in.spatial() : nullptr;
   p.scale = scale_;
