@@ -13,6 +13,7 @@
 #include <optional>
 #include <queue>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -183,10 +184,9 @@ simulation_result collect(const simulation_setup& setup, const virtual_network& 
     result.records.push_back(x.records());
     result.state_bytes.push_back(x.state_bytes());
     if (like == r) continue;
-    auto& [sent, bytes_sent, received, bytes_received, sent_to] = counted[r];
-    std::tie(sent, bytes_sent) = std::tie(counted[like].messages_sent, counted[like].bytes_sent);
-    std::tie(received, bytes_received) = std::tie(counted[like].messages_received, counted[like].bytes_received);
-    sent_to.clear();
+    auto sent_to = std::exchange(counted[like].sent_to, {}); // large, and not copied
+    counted[r] = counted[like];
+    counted[like].sent_to = std::move(sent_to);
   }
   result.counted = std::move(counted);
   if (setup.stop_at) {
