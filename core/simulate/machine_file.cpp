@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "config/diagnostics.hpp"
 #include "config/toml_document.hpp"
+#include "simulate/measured_rates.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,7 @@ public:
     }
   }
 
+  const std::string& file() const { return file_; }
   const toml_node& root() const { return root_; }
   bool good() const { return wrong_.none(); }
   void end() const {
@@ -172,10 +174,27 @@ void read_table(reader& r, const toml_node& t, double batch, touched_table& to) 
     r.refuse(t, "compute.table.batch", "expected the samples of the step that these rows are of");
 }
 
+// The rates of a stored result, whose path is relative to the folder of the machine file.
+void read_result(reader& r, const toml_node& compute, const toml_node& result, machine_file& m) {
+  for (const char* other : {"batch", "samples_per_second", "operations_per_second"})
+    if (const toml_node* const found = compute.find(other))
+      r.refuse(*found, std::string("compute.") + other, "expected either compute.result or this key, got both");
+  std::string given;
+  r.take(compute, "compute.", "result", given);
+  if (given.empty()) return;
+  try {
+    measured_rates measured = read_measured_rates((std::filesystem::path(r.file()).parent_path() / given).string());
+    m.rates = std::move(measured.rates);
+    if (m.fingerprint.empty()) m.fingerprint = measured.fingerprint;
+  } catch (const failure& e) {
+    r.refuse(result, "compute.result", e.what());
+  }
+}
+
 void read_compute(reader& r, const toml_node& t, machine_file& m) {
   const std::string path = "compute.";
   r.only(t, "compute",
-         {"batch", "samples_per_second", "operations_per_second", "forward_share", "share", "input", "other",
+         {"batch", "samples_per_second", "operations_per_second", "result", "forward_share", "share", "input", "other",
           "variation", "quantiles", "tensor", "table", "after"});
   const toml_node* const batch = t.find("batch");
   const double of = batch && batch->scalar.is_number() ? batch->scalar.get<double>() : 0;
@@ -205,6 +224,8 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
       r.take_ns(one, "compute.tensor.", "forward", times.forward);
       r.take_ns(one, "compute.tensor.", "backward", times.backward);
     }
+  } else if (const toml_node* const result = t.find("result")) {
+    read_result(r, t, *result, m);
   } else if (!(m.after_ns > 0)) {
     r.take(t, path, "operations_per_second", m.operations, 1, "FLOP/s, from 1");
     if (!t.find("operations_per_second")) m.rates = r.take_curve(t, path, "batch", "samples_per_second");
@@ -348,7 +369,8 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
   if (const toml_node* const t = r.table(root, "", "compute")) read_compute(r, *t, m);
   if (r.good() && m.tensors.empty() && !(m.after_ns > 0) && m.rates.empty() && !(m.operations > 0))
     r.refuse(root, "compute",
-             "expected samples_per_second with batch, operations_per_second, or times of tensors, got none of them");
+             "expected samples_per_second with batch, operations_per_second, result, or times of tensors, got none of "
+             "them");
   if (const toml_node* const t = r.table(root, "", "contention")) {
     r.only(*t, "contention", {"workers", "slowdown"});
     m.contention = r.take_curve(*t, "contention.", "workers", "slowdown");
@@ -376,7 +398,9 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
     if (const toml_node* const t = n.table(n.root(), "", "network")) read_network(n, *t, m.between);
     n.end();
   }
-  m.text_hash = hash_of(text + network_text);
+  std::string of_result; // identifies what the text does not contain
+  for (const auto& [batch, rate] : m.rates) of_result += fmt::format("{} {} ", batch, rate);
+  m.text_hash = hash_of(text + network_text + of_result);
   return m;
 }
 

@@ -113,13 +113,16 @@ void set_host_links(const machine_file::network& between, const message_costs& c
   }
 }
 
-// The transport that has the costs of a message: `shaped` adds its link to those of another one.
-std::string carrier_of(const component_choice& transport) {
-  return transport.id == "shaped" ? transport.parameters.at("over").get<std::string>() : transport.id;
+// The transport that has the costs of a message: `shaped` adds its link to those of another one; `auto` is shm on one
+// host, and on several hosts the costs of tcp are those of all messages.
+std::string carrier_of(const case_config& c) {
+  const std::string& id = c.transport.id;
+  const std::string carrier = id == "shaped" ? c.transport.parameters.at("over").get<std::string>() : id;
+  return carrier != "auto" ? carrier : c.cluster.hosts > 1 ? "tcp" : "shm";
 }
 
 void set_links(const run_to_simulate& r, simulation_setup& s) {
-  const message_costs& costs = costs_of(*r.machine, carrier_of(r.config->transport));
+  const message_costs& costs = costs_of(*r.machine, carrier_of(*r.config));
   const cluster_layout& layout = r.run->job.layout;
   network_options& n = s.network;
   n.order = link_order::shared;
@@ -157,7 +160,7 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
 // Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
 // it has threads.
 void set_cores(const run_to_simulate& r, simulation_setup& s) {
-  const auto& loss = costs_of(*r.machine, carrier_of(r.config->transport)).computing_loss;
+  const auto& loss = costs_of(*r.machine, carrier_of(*r.config)).computing_loss;
   if (!(r.machine->cores > 0) || !loss || !r.run->communicates) return;
   const bool shaped = r.config->transport.id == "shaped"; // its links are those of ranks
   const std::vector<std::uint32_t>& host_of = shaped ? r.run->job.layout.host_of : s.link_of;
@@ -224,6 +227,19 @@ void add_steps(const run_to_simulate& r, const simulation_setup& s, const std::v
   record.region_begin = record.steps.front().begin;
   record.region_end = record.steps.back().end;
   record.samples = record.steps.size() * r.run->job.batch;
+}
+
+// Returns the most ranks behind other links with which one rank exchanges messages: as many flows meet at its port.
+// Folded ranks are like one that is simulated.
+std::size_t most_flows(const simulation_result& all, const std::vector<std::uint32_t>& link_of) {
+  std::size_t most = 0;
+  for (std::size_t rank = 0; rank < all.counted.size(); ++rank) {
+    std::set<std::uint32_t> peers;
+    for (const auto& [peer_and_lane, sent] : all.counted[rank].sent_to)
+      if (link_of.at(peer_and_lane.first) != link_of.at(rank)) peers.insert(peer_and_lane.first);
+    most = std::max(most, peers.size());
+  }
+  return most;
 }
 
 } // namespace
@@ -365,6 +381,12 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
     all = simulated();
     warned.insert(leaves->text);
   }
+  if (const std::size_t flows = most_flows(all, setup.link_of); carrier_of(*r.config) == "tcp" && flows >= 16)
+    warned.insert(
+        fmt::format("incast is not modelled: {} flows meet at a port, and TCP may lose packets there", flows));
+  if (all.whole.starts_with("the folded simulation failed"))
+    warned.insert(
+        fmt::format("all ranks are simulated, though strategy {} declares a symmetry: {}", setup.strategy, all.whole));
   if (std::ranges::any_of(all.counted, [](const auto& rank) { return rank.collective_bytes > 0; }))
     warned.insert(fmt::format("the own collectives of transport {} are simulated as rings of messages: how they really "
                               "work, and how long they take, is not modelled",
@@ -416,19 +438,13 @@ bool varies(const machine_file& m, const case_config& c) {
 std::vector<std::string> not_modelled(const run_to_simulate& r) {
   std::vector<std::string> texts;
   const cluster_layout& layout = r.run->job.layout;
-  constexpr std::uint32_t many = 16; // flows into one port that a switch's buffers usually take
-  if (r.run->communicates && layout.servers && layout.workers >= many && r.config->transport.id == "tcp" &&
-      r.config->cluster.hosts > 1)
-    texts.push_back(fmt::format("incast is not modelled: {} flows meet at a server's port, and TCP may lose packets "
-                                "there",
-                                layout.workers));
   if (r.run->communicates && r.facts->model.sums_over_workers)
     texts.push_back("sums over workers within a step (step collectives), as of synchronised batch norm, are not "
                     "modelled: they take no time and send no bytes");
   if (!r.machine->fingerprint.empty() && r.machine->fingerprint != fingerprint(*r.config, {}, {}).at("model"))
-    texts.push_back("the machine file was calibrated with other parameters of the model, whose computing times it has: "
-                    "its [model] fingerprint is not that of this case");
-  if (const std::string carrier = carrier_of(r.config->transport);
+    texts.push_back("the machine file has computing times of the model with other parameters: its fingerprint of the "
+                    "model is not that of this case");
+  if (const std::string carrier = carrier_of(*r.config);
       r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
     texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
   else if (r.run->communicates && r.machine->cores > 0 && !costs_of(*r.machine, carrier).computing_loss)

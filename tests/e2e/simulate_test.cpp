@@ -183,6 +183,49 @@ TEST_CASE("collectives that are not modelled as they are give a warning, and onl
   CHECK(warnings(" --set model.sync_batch_norm=false").find(sums) == std::string::npos);
 }
 
+TEST_CASE("many flows into one port over TCP give a warning, whatever the strategy") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\ntensors = 1\nbytes = \"64KiB\"\n[measure]\nsteps = "
+                                      "2\nwarmup = 1\nrepeats = 1\nbaseline = false\n[cluster]\nworkers = 16\n";
+  int number = 0;
+  const auto warns = [&](const std::string& options) {
+    return simulated(s, "--machine m.toml --out i" + std::to_string(number++) + " " + options)
+               .at("results")
+               .at(0)
+               .at("warnings")
+               .dump()
+               .find("incast is not modelled: 16 flows meet at a port") != std::string::npos;
+  };
+  const std::string servers = "--set strategy.plugin=sync_ps --set cluster.servers=1 ";
+  CHECK(warns(servers + "--set transport.plugin=tcp --set cluster.hosts=17"));
+  CHECK(warns(servers + "--set transport.plugin=auto --set cluster.hosts=17"));
+  CHECK(warns(servers + "--set transport.plugin=shaped --set transport.over=tcp --set transport.bandwidth=1Gbit/s"));
+  CHECK_FALSE(warns(servers + "--set transport.plugin=tcp")); // one host
+  const std::string sharded = "--set strategy.plugin=allreduce --set strategy.algorithm=sharded "
+                              "--set transport.plugin=tcp --set cluster.workers=17 --set cluster.hosts=17";
+  CHECK(warns(sharded));
+  CHECK_FALSE(warns(sharded + " --set strategy.algorithm=ring"));
+}
+
+TEST_CASE("the transport auto has the costs of shm on one host, and of tcp on several") {
+  const folder s;
+  std::ofstream(s.path / "m.toml") << machine << "[transport.shm]\noverhead = \"1us\"\n";
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  int number = 0;
+  const auto rate = [&](const std::string& options) {
+    return simulated(s, "--machine m.toml --set cluster.workers=4 --out t" + std::to_string(number++) + " " + options)
+        .at("results")
+        .at(0)
+        .at("samples_per_second")
+        .at("median")
+        .get<double>();
+  };
+  const std::string of_auto = "--set transport.plugin=auto", hosts = " --set cluster.hosts=2";
+  CHECK(rate(of_auto) == rate("--set transport.plugin=shm"));
+  CHECK(rate(of_auto) > rate("--set transport.plugin=tcp"));
+  CHECK(rate(of_auto + hosts) == rate("--set transport.plugin=tcp" + hosts));
+}
+
 TEST_CASE("a host leaves: the run ends there, but for a strategy that survives it") {
   const folder s;
   std::string plain = experiment.substr(0, experiment.find("[sweep]"));
@@ -415,7 +458,7 @@ TEST_CASE("a machine file of the model with other parameters gives a warning") {
       << "[model]\nplugin = \"null\"\nfingerprint = " << first.at("fingerprint").at("model") << "\n";
   const auto warned = [&](const std::string& options) {
     const json entry = simulated(s, "--machine m.toml " + options).at("results").at(0);
-    return entry.at("warnings").dump().find("calibrated with other parameters of the model") != std::string::npos;
+    return entry.at("warnings").dump().find("computing times of the model with other parameters") != std::string::npos;
   };
   CHECK_FALSE(warned(""));
   CHECK(warned("--set model.bytes=2MiB"));

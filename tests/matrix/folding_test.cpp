@@ -178,9 +178,12 @@ TEST_CASE("a sharded update: all to all, and workers that differ are classes") {
 }
 
 TEST_CASE("dgc: all to all, of compressed gradients") {
-  simulation_setup s = ghosts("dgc", 16);
-  s.parameters.clear();
-  folded_equals_whole(s, 1);
+  for (const std::uint32_t workers : {2, 16, 64}) {
+    CAPTURE(workers);
+    simulation_setup s = ghosts("dgc", workers);
+    s.parameters.clear();
+    folded_equals_whole(s, 1);
+  }
 }
 
 TEST_CASE("chunks of different lengths are taken to be equal, and the result says so") {

@@ -49,6 +49,26 @@ TEST_CASE("two columns of P and Q for matrices and convolutions, vectors as they
   CHECK(ghosts.virtual_ns == r.virtual_ns);
 }
 
+TEST_CASE("one worker stands for all, as its plan declares") {
+  for (const std::uint32_t workers : {2, 8, 64}) {
+    CAPTURE(workers);
+    // Buffers that are cut evenly among up to 64 workers: 2 columns of 512 rows, and 1024 elements that stay whole.
+    simulation_setup s = setup_of({{512, 512}, {1024}});
+    s.workers = workers;
+    s.ghosts = true;
+    s.network.latency_ns = 7'000;
+    const simulation_result whole = simulate(example(), s);
+    s.fold = folding::checked;
+    const simulation_result folded = simulate(example(), s);
+    CHECK(folded.whole == "");
+    CHECK(!folded.rounded);
+    CHECK(folded.simulated == 2);
+    CHECK(folded.steps == whole.steps);
+    CHECK(folded.virtual_ns == whole.virtual_ns);
+    CHECK(bytes_of(folded) == bytes_of(whole));
+  }
+}
+
 TEST_CASE("without matrices it is an all-reduce") {
   simulation_setup s = setup_of({{10}, {100}});
   equals_serial(s, simulate(example(), s));

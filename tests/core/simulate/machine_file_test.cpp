@@ -2,8 +2,11 @@
 #include "simulate/machine_file.hpp"
 
 #include "base/failure.hpp"
+#include "temporary_folder.hpp"
 
 #include <doctest/doctest.h>
+
+#include <fstream>
 
 using namespace regatta;
 
@@ -191,4 +194,50 @@ TEST_CASE("a written file is read back") {
   CHECK(!r.tables[0].zipf);
   CHECK(r.tables[0].draws == 6);
   CHECK(r.tables[1].zipf == 1.25);
+}
+
+TEST_CASE("the rates of a machine file may be those of a stored result's cases of one worker") {
+  const test::temporary_folder folder;
+  const auto result = [](const std::string& cases) {
+    return "{\"schema\": \"regatta.result/1\", \"results\": [" + cases + "]}";
+  };
+  const auto one = [](int workers, int batch, double rate, const std::string& more = "\"status\": \"ok\"",
+                      const std::string& model = "a") {
+    return "{" + more + ", \"workers\": " + std::to_string(workers) +
+           ", \"batch_per_worker\": " + std::to_string(batch) + ", \"fingerprint\": {\"model\": \"" + model +
+           "\"}, \"samples_per_second\": {\"median\": " + std::to_string(rate) + "}}";
+  };
+  const std::string machine = "[compute]\nresult = \"r\"\nforward_share = 0.4\n";
+  const auto read = [&](const std::string& cases, const std::string& text) {
+    std::filesystem::create_directories(folder.path / "r");
+    std::ofstream(folder.path / "r/result.json") << result(cases);
+    std::ofstream(folder.path / "m.toml") << text;
+    return read_machine(folder.path / "m.toml");
+  };
+  const machine_file m = read(one(1, 64, 16) + "," + one(1, 32, 10) + "," + one(1, 32, 12) + "," + one(2, 64, 99) +
+                                  "," + one(1, 128, 99, "\"status\": \"failed\"") + "," +
+                                  one(1, 16, 99, "\"status\": \"ok\", \"simulated\": true"),
+                              machine);
+  CHECK(m.rates == std::vector<std::pair<double, double>>{{32, 11}, {64, 16}});
+  CHECK(m.fingerprint == "a");
+  CHECK(m.forward_share == 0.4);
+  CHECK(read(one(1, 64, 17), machine).text_hash != m.text_hash);
+  CHECK(read(one(1, 64, 17), machine + "[model]\nfingerprint = \"b\"\n").fingerprint == "b");
+  const auto refused = [&](const std::string& cases, const std::string& text) -> std::string {
+    try {
+      read(cases, text);
+    } catch (const failure& f) {
+      CHECK(f.code() == exit_code::usage);
+      return f.what();
+    }
+    return "";
+  };
+  CHECK(refused(one(2, 64, 16), machine).find("m.toml:2:10: error: compute.result: ") != std::string::npos);
+  CHECK(refused(one(2, 64, 16), machine).find("expected a measured case of one worker, got none") != std::string::npos);
+  CHECK(refused(one(1, 64, 16) + "," + one(1, 32, 9, "\"status\": \"ok\"", "b"), machine)
+            .find("expected cases of one model") != std::string::npos);
+  CHECK(refused(one(1, 64, 16), machine + "batch = 3\n").find("compute.batch: expected either compute.result") !=
+        std::string::npos);
+  CHECK(refused(one(1, 64, 16), "[compute]\nresult = \"gone\"\n").find("cannot be read") != std::string::npos);
+  CHECK(refused("{}", machine).find("compute.result") != std::string::npos);
 }
