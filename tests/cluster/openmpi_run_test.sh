@@ -26,7 +26,7 @@ workers = 4
 colocate = true
 pin = false
 [sweep]
-"strategy.plugin" = ["allreduce", "sync_ps"]
+"strategy.plugin" = ["allreduce", "sync_ps", "dgc", "local_sgd", "async_ps", "geo_ps", "none"]
 [measure]
 warmup = 1
 steps = 5
@@ -34,13 +34,20 @@ repeats = 1
 baseline = false
 [strategy.allreduce]
 algorithm = "ring" # the same sums on any number of hosts
+[strategy.local_sgd]
+k = 2
+[strategy.geo_ps]
+k = 2
 TOML
-curves() { # FOLDER: losses and weights of the cases
+curves() { # FOLDER: losses and weights of the cases; not where the order of arrivals decides
   python3 -c 'import json, sys
 for c in json.load(open(sys.argv[1] + "/result.json"))["results"]:
-    print(c["loss"]["curve"], c["weights_sha256"], c["replicas_identical"])' "$1"
+    strategy = c["case"]["strategy.plugin"]
+    sure = strategy not in ("async_ps", "geo_ps")
+    print(strategy, c["status"], *([c["replicas_identical"], c["loss"]["curve"], c["weights_sha256"]] if sure else []))' "$1"
 }
 check "one host" logged "$regatta" run x.toml --set transport.plugin=tcp --out one
+check "one host: all strategies" of_result one/result.json "[c['status'] for c in r['results']] == 7 * ['ok']"
 for transport in tcp auto mpi; do
   for many in 2 4; do
     out=$transport-$many
