@@ -312,6 +312,17 @@ void launched_hosts::join(const std::string& file, const std::string& transport)
 
 const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std::string& interface) {
   if (const auto known = addresses_.find(interface); known != addresses_.end()) return known->second;
+  if (const auto known = unusable_.find(interface); known != unusable_.end()) throw known->second;
+  try {
+    return addresses_[interface] = find_addresses(interface);
+  } catch (const failure& f) {
+    // Every case of a sweep asks for the addresses, and a probe that gets no answer takes 4 s.
+    if (f.code() == exit_code::usage) unusable_.emplace(interface, f);
+    throw;
+  }
+}
+
+std::vector<std::vector<std::string>> launched_hosts::find_addresses(const std::string& interface) {
   std::vector<json> requests;
   for (const json& d : descriptions_)
     requests.push_back({{"t", "address"}, {"interface", interface == "auto" ? d.at("address") : json(interface)}});
@@ -321,7 +332,7 @@ const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std
     for (const json& link : answers[h].at("links")) all[h].push_back(link.at("address"));
   if (links_.size() > 1) check_reachability(all);
   for (std::size_t h = 0; h < answers.size(); ++h) add_links(descriptions_[h], interface, answers[h].at("links"));
-  return addresses_[interface] = all;
+  return all;
 }
 
 void launched_hosts::check_reachability(const std::vector<std::vector<std::string>>& addresses) {

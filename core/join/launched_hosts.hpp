@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
+#include "base/failure.hpp"
 #include "campaign/host_group.hpp"
 #include "control/blob.hpp"
 #include "join/agent_link.hpp"
@@ -67,6 +68,8 @@ private:
   // run if a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
   std::vector<std::string> names_of_hosts() const;
+  // As addresses(), but asks the hosts each time.
+  std::vector<std::vector<std::string>> find_addresses(const std::string& interface);
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 
   std::string launcher_;
@@ -77,7 +80,8 @@ private:
   std::vector<std::string> warnings_;
   std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
   std::map<std::string, std::vector<std::vector<std::string>>> addresses_;
-  std::set<std::string> checked_; // paths of require_files()
+  std::map<std::string, failure> unusable_; // by interface: why addresses() failed
+  std::set<std::string> checked_;           // paths of require_files()
 };
 
 } // namespace regatta
