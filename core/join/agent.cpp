@@ -278,7 +278,7 @@ private:
     const std::uint32_t slot = hello->at("slot");
     if (processes_.has(slot)) return;
     processes_.add(slot, std::move(socket), pid);
-    tell({{"t", "joined"}, {"slot", slot}, {"pid", pid}});
+    tell({{"t", "joined"}, {"slot", slot}, {"pid", pid}, {"who", hello->value("who", json::object())}});
   }
 
   // Returns false once the launch is over.

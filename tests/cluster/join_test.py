@@ -115,6 +115,16 @@ def differences():
     check("--allow-different-binaries: the result has a warning",
           "different programs" in str(result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
 
+    second = {"program": lambda rank: other if rank == 2 else REGATTA}  # the other one of n3's has the agent, or itself
+    refused("another program of one process on a host", Launch(cluster, ["n0", "n3", "n3"], "run", file, **second),
+            r"the processes run different programs:", r" n0 .*n3 \(process [12]\) +n3 \(process [12]\)",
+            r"program SHA-256( +[0-9a-f]{64}){3}")
+    out = str(folder / "second-allowed")
+    ends_well("--allow-different-binaries runs it, too",
+              Launch(cluster, ["n0", "n3", "n3"], "run", file, "--out", out, "--allow-different-binaries", **second))
+    check("--allow-different-binaries: the result names the processes",
+          re.search(r"n3 \(process 1\)", str(result(out)["context"]["warnings"])), result(out)["context"]["warnings"])
+
     plugins = Path(REGATTA).parents[1] / "lib/regatta"
     for host in pair:  # /dev/shm is the host's own
         cluster.on(host, "mkdir", "/dev/shm/plugins")

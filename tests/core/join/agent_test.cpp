@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include <fmt/format.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "base/failure.hpp"
 #include "join/agent.hpp"
 #include "join/frames.hpp"
+#include "join/packets.hpp"
 
 using namespace regatta;
 using namespace std::chrono_literals;
@@ -140,6 +142,20 @@ TEST_CASE("a coordinator that is stopped for longer than hosts may be silent end
   for (int signs = 0; signs < 8; ++signs) agent.next("signs");
   send_frame(agent.coordinator, {{"t", "over"}});
   agent.next("over");
+  send_frame(agent.coordinator, {{"t", "leave"}});
+  CHECK(agent.end.get() == "served: 0");
+}
+
+TEST_CASE("an agent tells the coordinator which program each launched process is") {
+  const std::string job = fmt::format("agent-test-{}", ::getpid());
+  served_agent agent(listen_at(job));
+  const json program{{"program SHA-256", "12ab"}};
+  const unique_fd process = connect_at(job);
+  REQUIRE(process.get() >= 0);
+  put(process.get(), {{"slot", 3}, {"who", program}});
+  const json joined = agent.next("joined").header;
+  CHECK(joined.at("slot") == 3);
+  CHECK(joined.at("who") == program);
   send_frame(agent.coordinator, {{"t", "leave"}});
   CHECK(agent.end.get() == "served: 0");
 }

@@ -26,7 +26,8 @@ using nlohmann::json;
 
 namespace {
 
-// A host of the launch: the frames "joined" of its processes, and the answer to each request.
+// A host of the launch: the frames "joined" of its processes, and its agent's answer to each request. The SHA-256 of
+// the agent's program is "12ab".
 struct host {
   std::string name;
   std::vector<json> joined;
@@ -59,7 +60,8 @@ void serve(const host& h, std::uint16_t port, const blob& secret) {
 }
 
 // Begins a launch of these hosts and calls `use` with them.
-void launch(const std::vector<host>& hosts, bool allow_different, const std::function<void(launched_hosts&)>& use) {
+void with_launch(const std::vector<host>& hosts, bool allow_different,
+                 const std::function<void(launched_hosts&)>& use) {
   launcher_environment self;
   self.launcher = "test";
   self.job = fmt::format("launched-hosts-test-{}", ::getpid());
@@ -73,8 +75,9 @@ void launch(const std::vector<host>& hosts, bool allow_different, const std::fun
   use(launched);
 }
 
-json joined(std::uint32_t slot) {
-  return {{"t", "joined"}, {"slot", slot}, {"pid", 1}};
+// Returns the frame with which a host's agent reports a process, and the SHA-256 of its program.
+json joined(std::uint32_t slot, const std::string& sum = "12ab") {
+  return {{"t", "joined"}, {"slot", slot}, {"pid", 1}, {"who", {{"regatta", "0.1.0"}, {"program SHA-256", sum}}}};
 }
 
 // Returns the text of the failure (usage) that `call` throws.
@@ -105,7 +108,7 @@ TEST_CASE("hosts that cannot reach each other are probed once for each interface
                      return answer(request, "no answer");
                    }};
   const host second{"n1", {joined(1)}, [&](const json& request) { return answer(request, ""); }};
-  launch({first, second}, false, [&](launched_hosts& hosts) {
+  with_launch({first, second}, false, [&](launched_hosts& hosts) {
     const std::string text = refusal([&] { hosts.addresses("10.0.0.9"); });
     CHECK(text.find("\n  n0 (10.0.0.9) cannot connect to n1 (10.0.0.9): no answer") != std::string::npos);
     CHECK(probes == 1);
@@ -114,4 +117,28 @@ TEST_CASE("hosts that cannot reach each other are probed once for each interface
     refusal([&] { hosts.addresses("10.0.0.8"); }); // another interface
     CHECK(probes == 2);
   });
+}
+
+TEST_CASE("processes of one host that run another program than its agent are refused, or warned of, by name") {
+  const std::vector<host> hosts{{"n0", {joined(0), joined(1)}},
+                                {"n1", {joined(2), joined(3, "34cd"), joined(4), joined(5, "34cd")}}};
+  const std::string table = "the processes run different programs:\n"
+                            "                  n0   n1 (processes 2, 4) n1 (processes 3, 5)\n"
+                            "  program SHA-256 12ab 12ab                34cd";
+  CHECK(refusal([&] { with_launch(hosts, false, [](launched_hosts&) {}); }).starts_with(table + '\n'));
+  with_launch(hosts, true, [&](launched_hosts& launched) {
+    CHECK(launched.warnings() == std::vector{table});
+    CHECK(launched.programs().size() == 2);
+  });
+}
+
+TEST_CASE("one process of a single host with another program is refused") {
+  const std::vector<host> hosts{{"n0", {joined(0), joined(1, "34cd")}}};
+  const std::string text = refusal([&] { with_launch(hosts, false, [](launched_hosts&) {}); });
+  CHECK(text.find("n0 (process 0) n0 (process 1)\n") != std::string::npos);
+}
+
+TEST_CASE("processes that run one program on all hosts need no warning") {
+  with_launch({{"n0", {joined(0), joined(1)}}, {"n1", {joined(2)}}}, false,
+              [](launched_hosts& launched) { CHECK(launched.warnings().empty()); });
 }
