@@ -90,7 +90,9 @@ def interfaces():
         check(f"cluster.interface = {interface}: the result has the links of each host",
               links == [[(interface, name, address.format(number), 1500, speed[host, name])
                          for name, address in rails] for host, number in zip(pair, (1, 4))], links)
-    file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
+    # Several cases, because each of them asks for the addresses: the hosts are probed once.
+    file = experiment("interface", cluster_workers=2, cluster_interface="eth1",
+                      **{"measure_steps": None, "sweep_measure.steps": [5, 6, 7, 8]})
     cluster.tool("link", "n3.1", "down")
     refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
             r"n0 \(10\.78\.0\.1\) cannot connect to n3 \(10\.78\.0\.4\): ", r"n3 \(10\.78\.0\.4\) cannot connect to n0")
