@@ -44,7 +44,7 @@ public:
   virtual void join(const std::string& file, const std::string& transport) = 0;
   // Returns for each host the addresses of `interface` (cluster.interface) there, valid as long as this object; "auto":
   // the one by which other hosts reach it. Throws failure (usage), which names the host, if it has no such interface,
-  // or if a host cannot connect to an address of another one.
+  // or if a host cannot connect to an address of another one; another call for this interface then throws the same.
   virtual const std::vector<std::vector<std::string>>& addresses(const std::string& interface) = 0;
   // Throws failure (usage), which names files and hosts, if a host lacks one of `paths`, or if a file of `read`, a
   // subset of `paths`, differs from that of the first host; the latter is only a warning with

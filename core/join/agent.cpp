@@ -20,6 +20,7 @@
 #include "join/packets.hpp"
 #include "join/remote_host.hpp"
 #include "join/requests.hpp"
+#include "join/sockets.hpp"
 #include "launch/local_host.hpp"
 #include "launch/signals.hpp"
 
@@ -40,14 +41,22 @@ failure coordinator_gone() {
 class agent_run : private host_events {
 public:
   agent_run(const unique_fd& coordinator, const blob& secret, keepers& processes, message begin)
-      : wire_(channel_over(io_, coordinator)), processes_(processes),
+      : coordinator_(coordinator), wire_(channel_over(io_, coordinator)), processes_(processes),
+        limits_(limits_of(begin.header)),
         host_(io_, plan_of(begin, secret, processes), processes, *this,
               [this](asio::awaitable<void> coroutine) { spawn(std::move(coroutine)); }) {
     for (const std::uint32_t rank : begin.header.at("ranks").get<std::vector<std::uint32_t>>()) running_.insert(rank);
     ranks_ = {running_.begin(), running_.end()};
+    // If only what this host sends is lost, the coordinator gives the host up, but its kernel holds back the end of the
+    // connection until this host acknowledges what was sent before.
+    if (!limits_.debugged) notice_lost_host(coordinator_, limits_.silence);
   }
+  ~agent_run() override { notice_lost_host(coordinator_); }
+  agent_run(const agent_run&) = delete;
+  agent_run& operator=(const agent_run&) = delete;
 
-  // Returns once all ranks have ended and the coordinator was told so. Throws failure (run) if the coordinator is gone.
+  // Returns once all ranks have ended and the coordinator was told so. Throws failure (run) if the coordinator is gone,
+  // or its host gives no sign of life.
   void run() {
     spawn(serve());
     spawn(keep_time());
@@ -61,10 +70,19 @@ public:
       finished();
     }
     io_.run();
-    if (gone_) throw coordinator_gone();
+    if (!gone_) return;
+    look_for_silence(std::chrono::steady_clock::now(), 0ns); // the kernel may have noticed it first
+    throw coordinator_gone();
   }
 
 private:
+  static rank_limits limits_of(const json& h) {
+    const auto milliseconds = [&](const char* name) {
+      return std::chrono::milliseconds(h.at(name).get<std::int64_t>());
+    };
+    return {milliseconds("silence"), milliseconds("start"), milliseconds("stopped"), h.at("debugged")};
+  }
+
   static local_plan plan_of(const message& begin, const blob& secret, keepers& processes) {
     const json& h = begin.header;
     const std::vector<std::uint32_t> ranks = h.at("ranks"), slots = h.at("slots");
@@ -79,10 +97,7 @@ private:
     processes.assign(std::move(slot_of_rank), h.at("lasting"));
     plan.size = h.at("size");
     plan.address = "127.0.0.1";
-    const auto milliseconds = [&](const char* name) {
-      return std::chrono::milliseconds(h.at(name).get<std::int64_t>());
-    };
-    plan.limits = {milliseconds("silence"), milliseconds("start"), milliseconds("stopped"), h.at("debugged")};
+    plan.limits = limits_of(h);
     plan.secret = run_secret(secret, h.at("nonce").get<blob>());
     return plan;
   }
@@ -145,10 +160,23 @@ private:
       timer.expires_after(tick);
       co_await timer.async_wait(asio::use_awaitable);
       const auto now = std::chrono::steady_clock::now();
-      host_.tick(now, now - last > lateness ? now - last - tick : 0ns);
+      const auto late = now - last > lateness ? now - last - tick : 0ns;
+      host_.tick(now, late);
       last = now;
-      if (!finished_) send_signs(ranks_);
+      if (finished_) continue;
+      look_for_silence(now, late);
+      send_signs(ranks_);
     }
+  }
+
+  // Throws failure (run) if the host of process 0 is lost. Its kernel acknowledges the signs even while the coordinator
+  // sends no ping, because it is stopped or busy, or waits for a pong over a slow network.
+  void look_for_silence(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::duration late) {
+    heard_ = std::max(heard_ + late, now - silence_of(coordinator_));
+    if (!limits_.debugged && now - heard_ > limits_.silence)
+      throw failure(exit_code::run,
+                    fmt::format("the host of process 0 of this launch gave no sign of life for {:.1f} s",
+                                std::chrono::duration<double>(now - heard_).count()));
   }
 
   void send_signs(std::span<const std::uint32_t> ranks) {
@@ -192,9 +220,12 @@ private:
     wire_->send({{"t", "log"}, {"rank", rank}, {"level", level}, {"text", text}});
   }
 
+  const unique_fd& coordinator_;
   asio::io_context io_{1};
   std::shared_ptr<channel> wire_;
   const keepers& processes_;
+  const rank_limits limits_;
+  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now(); // from the host of process 0
   local_host host_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
@@ -247,7 +278,7 @@ private:
     const std::uint32_t slot = hello->at("slot");
     if (processes_.has(slot)) return;
     processes_.add(slot, std::move(socket), pid);
-    tell({{"t", "joined"}, {"slot", slot}, {"pid", pid}});
+    tell({{"t", "joined"}, {"slot", slot}, {"pid", pid}, {"who", hello->value("who", json::object())}});
   }
 
   // Returns false once the launch is over.

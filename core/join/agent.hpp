@@ -33,8 +33,9 @@ struct agent_setup {
   blob secret;           // of the launch
 };
 
-// Serves until the launch is over, and returns 0. Throws failure (run) if the coordinator is gone, or sends a frame for a
-// rank that is not of this host; the ranks of the host were then killed. [main]
+// Serves until the launch is over, and returns 0. Throws failure (run) if the coordinator is gone, sends a frame for a
+// rank that is not of this host, or, during a run, if its host gives no sign of life for rank_limits::silence
+// (launch/launch.hpp); the ranks of this host were then killed. [main]
 int run_agent(agent_setup setup);
 
 } // namespace regatta

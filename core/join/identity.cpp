@@ -49,16 +49,19 @@ std::string text_of(const json& value) {
 
 } // namespace
 
+json describe_this_program() {
+  const json build = build_of_program();
+  return {{"regatta", build.at("regatta")},
+          {"git", build.at("git")},
+          {"build", build.at("build")},
+          {"program SHA-256", sha256_of("/proc/self/exe")},
+          {"plugin ABI", fmt::format("{}.{}", RG_ABI_MAJOR, RG_ABI_MINOR)}};
+}
+
 json describe_this_host(const unique_fd& coordinator) {
   const cpu_supply supply = this_hosts_cpus();
-  const json build = build_of_program();
   return {{"host", name_of_host()},
-          {"who",
-           {{"regatta", build.at("regatta")},
-            {"git", build.at("git")},
-            {"build", build.at("build")},
-            {"program SHA-256", sha256_of("/proc/self/exe")},
-            {"plugin ABI", fmt::format("{}.{}", RG_ABI_MAJOR, RG_ABI_MINOR)}}},
+          {"who", describe_this_program()},
           {"cpus", supply.cpus},
           {"limit", std::isinf(supply.limit) ? json(nullptr) : json(supply.limit)},
           {"free_bytes", available_bytes()},

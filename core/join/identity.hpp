@@ -10,14 +10,17 @@
 
 namespace regatta {
 
-// Returns what an agent tells the coordinator about its host: "host" (its name), "who" (what this program is: value by
-// name of each property that should be equal on all hosts), "cpus" and "limit" (cpu_supply; null: no limit),
-// "free_bytes" (available_bytes()), "address" and "peer" (numeric, of this and the other end of the connection
-// `coordinator`; "": unknown), and "description" (machine/host.hpp). [any]
+// Returns what this program is: value by name of each property that should be equal in all processes of a launch.
+// Throws failure (plugin) if the program's file cannot be read. [any]
+nlohmann::json describe_this_program();
+
+// Returns what an agent tells the coordinator about its host: "host" (its name), "who" (describe_this_program()),
+// "cpus" and "limit" (cpu_supply; null: no limit), "free_bytes" (available_bytes()), "address" and "peer" (numeric, of
+// this and the other end of the connection `coordinator`; "": unknown), and "description" (machine/host.hpp). [any]
 nlohmann::json describe_this_host(const unique_fd& coordinator);
 
-// Compares the "who" of all hosts, at least one. Returns a newline and a table with a column for each host and a row
-// for each property that differs; empty: all are equal. `names` are the hosts.
+// Compares the properties of hosts or processes, at least one, with those of the first. Returns a newline and a table
+// with a column for each and a row for each property that differs; empty: all are equal. `names` head the columns.
 std::string differences_of_hosts(const std::vector<std::string>& names, const std::vector<nlohmann::json>& who);
 
 // Returns a warning for each property of hosts that makes them unequal machines (CPU model, clock, cores, memory by 2 %

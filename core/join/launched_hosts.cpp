@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -49,6 +50,7 @@ public:
     std::shared_ptr<channel> wire;
     json hello;
     std::vector<std::uint32_t> slots;
+    std::map<std::uint32_t, json> programs; // by slot; as hello's "who"
   };
 
   gathering(launch_meeting& at, const launcher_environment& self)
@@ -118,6 +120,7 @@ private:
         if (type == "hello") h.hello = std::move(f.header);
         if (type != "joined") continue;
         h.slots.push_back(f.header.at("slot"));
+        h.programs[h.slots.back()] = f.header.value("who", h.hello.at("who"));
         if (++joined_ < size_) continue;
         io_.stop();
         co_return; // another receive() could take the first bytes of an answer
@@ -197,6 +200,27 @@ private:
   std::exception_ptr broken_;
 };
 
+// Adds a column for each program that runs on the host: first that of its agent, then those of other processes.
+void add_programs(const gathering::host& h, const std::string& name, std::vector<std::string>& names,
+                  std::vector<json>& programs) {
+  struct group {
+    json program;
+    std::vector<std::uint32_t> slots;
+  };
+  std::vector<group> groups;
+  groups.push_back({h.hello.at("who"), {}});
+  for (const auto& [slot, program] : h.programs) {
+    auto known = std::ranges::find(groups, program, &group::program);
+    if (known == groups.end()) known = groups.insert(known, group{program, {}});
+    known->slots.push_back(slot);
+  }
+  for (const group& g : groups) {
+    const char* const many = g.slots.size() == 1 ? "" : "es";
+    names.push_back(groups.size() == 1 ? name : fmt::format("{} (process{} {})", name, many, ranges_of(g.slots)));
+    programs.push_back(g.program);
+  }
+}
+
 } // namespace
 
 launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different)
@@ -206,7 +230,8 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
   for (auto& h : hosts) std::ranges::sort(h->slots);
   std::erase_if(hosts, [](const auto& h) { return h->slots.empty(); });
   std::ranges::sort(hosts, {}, [](const auto& h) { return h->slots.front(); });
-  std::vector<json> who;
+  std::vector<std::string> names; // of the columns of `programs`: hosts, or some of their processes
+  std::vector<json> programs;
   for (auto& h : hosts) {
     agent_link& link = *links_.emplace_back(std::make_unique<agent_link>());
     hosts_.push_back(&link);
@@ -223,13 +248,14 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     json& description = descriptions_.emplace_back(h->hello.at("description"));
     description["address"] = h->hello.at("address");
     description["name"] = link.name;
-    who.push_back(h->hello.at("who"));
+    programs_.push_back(h->hello.at("who"));
+    add_programs(*h, link.name, names, programs);
   }
-  programs_ = who;
   // The first host's agent may have reached the campaign by the loopback interface; the others used its real address.
   if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
-  if (const std::string table = differences_of_hosts(names_of_hosts(), who); !table.empty()) {
-    const std::string text = "the hosts run different programs:" + table;
+  if (const std::string table = differences_of_hosts(names, programs); !table.empty()) {
+    const std::string text =
+        fmt::format("the {} run different programs:{}", names.size() == hosts.size() ? "hosts" : "processes", table);
     if (!allow_different) {
       dismiss();
       throw failure(exit_code::usage, text + same_on_all);
@@ -312,6 +338,17 @@ void launched_hosts::join(const std::string& file, const std::string& transport)
 
 const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std::string& interface) {
   if (const auto known = addresses_.find(interface); known != addresses_.end()) return known->second;
+  if (const auto known = unusable_.find(interface); known != unusable_.end()) throw known->second;
+  try {
+    return addresses_[interface] = find_addresses(interface);
+  } catch (const failure& f) {
+    // Every case of a sweep asks for the addresses, and a probe that gets no answer takes 4 s.
+    if (f.code() == exit_code::usage) unusable_.emplace(interface, f);
+    throw;
+  }
+}
+
+std::vector<std::vector<std::string>> launched_hosts::find_addresses(const std::string& interface) {
   std::vector<json> requests;
   for (const json& d : descriptions_)
     requests.push_back({{"t", "address"}, {"interface", interface == "auto" ? d.at("address") : json(interface)}});
@@ -321,7 +358,7 @@ const std::vector<std::vector<std::string>>& launched_hosts::addresses(const std
     for (const json& link : answers[h].at("links")) all[h].push_back(link.at("address"));
   if (links_.size() > 1) check_reachability(all);
   for (std::size_t h = 0; h < answers.size(); ++h) add_links(descriptions_[h], interface, answers[h].at("links"));
-  return addresses_[interface] = all;
+  return all;
 }
 
 void launched_hosts::check_reachability(const std::vector<std::vector<std::string>>& addresses) {

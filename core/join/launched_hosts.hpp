@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
+#include "base/failure.hpp"
 #include "campaign/host_group.hpp"
 #include "control/blob.hpp"
 #include "join/agent_link.hpp"
@@ -32,7 +33,7 @@ class launched_hosts : public host_group {
 public:
   // Waits until all processes of the launch have joined, at most 60 s, or without a limit if the meeting has codes.
   // Throws failure (run) if some have not, and names them, or if a host leaves meanwhile; failure (usage) if the hosts
-  // run different programs, with a table of who has what, unless `allow_different`. [main]
+  // or the processes of one host run different programs, with a table of who has what, unless `allow_different`. [main]
   launched_hosts(launch_meeting meeting, const launcher_environment& self, bool allow_different);
   ~launched_hosts() override; // tells the agents that the launch is over; does not wait for them
   launched_hosts(const launched_hosts&) = delete;
@@ -49,7 +50,7 @@ public:
   // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, "address": by which other hosts
   // reach it, and "links" (network/interfaces.hpp) of the interfaces that addresses() was asked for.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
-  // The programs of hosts(): name and value of each property that should be equal on all (join/identity.hpp).
+  // The programs of the agents of hosts(): describe_this_program() (join/identity.hpp).
   const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }
   // Returns for each host the SHA-256 of these files by path: "" for a folder or a file that is not among `read`, null
   // if it is missing. Throws failure (run) if a host is gone or does not answer within 60 s.
@@ -67,6 +68,8 @@ private:
   // run if a host is lost.
   std::vector<nlohmann::json> ask_all(const std::vector<nlohmann::json>& requests);
   std::vector<std::string> names_of_hosts() const;
+  // As addresses(), but asks the hosts each time.
+  std::vector<std::vector<std::string>> find_addresses(const std::string& interface);
   void check_reachability(const std::vector<std::vector<std::string>>& addresses);
 
   std::string launcher_;
@@ -77,7 +80,8 @@ private:
   std::vector<std::string> warnings_;
   std::vector<std::pair<std::string, std::string>> joined_; // file and transport, joined by all processes
   std::map<std::string, std::vector<std::vector<std::string>>> addresses_;
-  std::set<std::string> checked_; // paths of require_files()
+  std::map<std::string, failure> unusable_; // by interface: why addresses() failed
+  std::set<std::string> checked_;           // paths of require_files()
 };
 
 } // namespace regatta

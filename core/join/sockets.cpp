@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "join/sockets.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -90,7 +91,7 @@ unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& se
   return connected;
 }
 
-void notice_lost_host(const unique_fd& socket) {
+void notice_lost_host(const unique_fd& socket, std::chrono::milliseconds limit) {
   const auto set = [&](int level, int name, int value) {
     ::setsockopt(socket.get(), level, name, &value, sizeof value);
   };
@@ -98,7 +99,15 @@ void notice_lost_host(const unique_fd& socket) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 1);  // seconds
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1); // seconds
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 5000); // milliseconds
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(limit.count())); // decides in place of TCP_KEEPCNT
+}
+
+std::chrono::milliseconds silence_of(const unique_fd& socket) {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {};
+  // An acknowledgement that comes with data counts as data only.
+  return std::chrono::milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv));
 }
 
 } // namespace regatta

@@ -24,7 +24,12 @@ unique_fd listen_on_all(std::uint16_t port, std::uint16_t tries, std::uint16_t& 
 unique_fd connect_to(const std::string& host, std::uint16_t port, const blob& secret, std::uint32_t number,
                      std::chrono::milliseconds limit, std::string& why);
 
-// Makes the kernel end the connection if the other host does not answer for about 5 s, even while nothing is sent.
-void notice_lost_host(const unique_fd& socket);
+// Makes the kernel end the connection if the other host acknowledges nothing for `limit`, even while nothing is sent
+// (then rounded up to whole seconds).
+void notice_lost_host(const unique_fd& socket, std::chrono::milliseconds limit = std::chrono::seconds(5));
+
+// Returns for how long nothing has come over a TCP connection from the other host, neither data nor acknowledgements,
+// which its kernel sends even while the process there is stopped; 0 if this kernel does not say it.
+std::chrono::milliseconds silence_of(const unique_fd& socket);
 
 } // namespace regatta

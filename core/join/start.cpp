@@ -28,6 +28,7 @@
 #include "join/codes.hpp"
 #include "join/ending.hpp"
 #include "join/frames.hpp"
+#include "join/identity.hpp"
 #include "join/packets.hpp"
 #include "join/pmix.hpp"
 #include "join/secret.hpp"
@@ -202,8 +203,9 @@ std::optional<whereabouts> find_whereabouts(const launcher_environment& self, st
 }
 
 // Serves the agent of this host as one of the launch's processes, until the launch is over. Returns whether it has ended
-// in order; if not, the agent or the coordinator is gone.
-bool serve_as(std::uint32_t slot, const launcher_environment& self, const launcher_request_handlers& handlers) {
+// in order; if not, the agent or the coordinator is gone. `program`: describe_this_program().
+bool serve_as(std::uint32_t slot, const json& program, const launcher_environment& self,
+              const launcher_request_handlers& handlers) {
   take_oom_score(raised_oom_score().c_str()); // the kernel kills a rank before the campaign's process
   const auto until = clock::now() + listen_limit;
   unique_fd agent;
@@ -212,7 +214,7 @@ bool serve_as(std::uint32_t slot, const launcher_environment& self, const launch
     std::this_thread::sleep_for(10ms);
   }
   try {
-    put(agent.get(), {{"slot", slot}});
+    put(agent.get(), {{"slot", slot}, {"who", program}});
     return serve_agent(agent.get(), handlers);
   } catch (const failure&) { // the agent ended at this moment
     return false;
@@ -281,6 +283,7 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
       campaign.channel.reset();
       be_agent(*self, std::move(processes), agent.channel.get(), first);
     }
+  const json program = describe_this_program(); // once, before the forks: it reads the whole program
   std::uint32_t slot = first;
   for (std::uint32_t extra = 1; extra < self->slots; ++extra)
     if (fork_child(SIGKILL).pid == 0) {
@@ -302,7 +305,7 @@ std::unique_ptr<launched_hosts> start_in(std::optional<launcher_environment> sel
   const auto where = find_whereabouts(*self, port, secret, pmix.get());
   if (agent.pid > 0) tell(agent.channel.get(), where);
 
-  const bool in_order = serve_as(slot, *self, handlers);
+  const bool in_order = serve_as(slot, program, *self, handlers);
   int code = in_order ? 0 : static_cast<int>(exit_code::run);
   if (agent.pid > 0) {
     const int agents = exit_code_of(agent.pid); // the agent has said why
@@ -370,7 +373,7 @@ int join_launch(const std::string& address, const std::string& code, const launc
   }
   setup = {};
   await_end_at_interruptions();
-  const bool in_order = serve_as(self.rank, self, handlers);
+  const bool in_order = serve_as(self.rank, describe_this_program(), self, handlers);
   exit_code_of(agent.pid);
   return in_order ? 0 : static_cast<int>(exit_code::run);
 }

@@ -90,7 +90,9 @@ def interfaces():
         check(f"cluster.interface = {interface}: the result has the links of each host",
               links == [[(interface, name, address.format(number), 1500, speed[host, name])
                          for name, address in rails] for host, number in zip(pair, (1, 4))], links)
-    file = experiment("interface", cluster_workers=2, cluster_interface="eth1")
+    # Several cases, because each of them asks for the addresses: the hosts are probed once.
+    file = experiment("interface", cluster_workers=2, cluster_interface="eth1",
+                      **{"measure_steps": None, "sweep_measure.steps": [5, 6, 7, 8]})
     cluster.tool("link", "n3.1", "down")
     refused("an address that others cannot reach is named, with the pair", Launch(cluster, pair, "run", file),
             r"n0 \(10\.78\.0\.1\) cannot connect to n3 \(10\.78\.0\.4\): ", r"n3 \(10\.78\.0\.4\) cannot connect to n0")
@@ -114,6 +116,16 @@ def differences():
               Launch(cluster, pair, "run", file, "--out", out, "--allow-different-binaries", **different))
     check("--allow-different-binaries: the result has a warning",
           "different programs" in str(result(out)["context"]["warnings"]), result(out)["context"]["warnings"])
+
+    second = {"program": lambda rank: other if rank == 2 else REGATTA}  # the other one of n3's has the agent, or itself
+    refused("another program of one process on a host", Launch(cluster, ["n0", "n3", "n3"], "run", file, **second),
+            r"the processes run different programs:", r" n0 .*n3 \(process [12]\) +n3 \(process [12]\)",
+            r"program SHA-256( +[0-9a-f]{64}){3}")
+    out = str(folder / "second-allowed")
+    ends_well("--allow-different-binaries runs it, too",
+              Launch(cluster, ["n0", "n3", "n3"], "run", file, "--out", out, "--allow-different-binaries", **second))
+    check("--allow-different-binaries: the result names the processes",
+          re.search(r"n3 \(process 1\)", str(result(out)["context"]["warnings"])), result(out)["context"]["warnings"])
 
     plugins = Path(REGATTA).parents[1] / "lib/regatta"
     for host in pair:  # /dev/shm is the host's own
