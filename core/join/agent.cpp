@@ -17,6 +17,7 @@
 #include "join/frames.hpp"
 #include "join/identity.hpp"
 #include "join/keeper.hpp"
+#include "join/own_path.hpp"
 #include "join/packets.hpp"
 #include "join/remote_host.hpp"
 #include "join/requests.hpp"
@@ -86,7 +87,10 @@ private:
   static local_plan plan_of(const message& begin, const blob& secret, keepers& processes) {
     const json& h = begin.header;
     const std::vector<std::uint32_t> ranks = h.at("ranks"), slots = h.at("slots");
-    const json jobs = parse_cbor(begin.payload);
+    json jobs = parse_cbor(begin.payload);
+    for (json& job : jobs)
+      if (const auto files = job.find("files"); files != job.end())
+        for (json& file : *files) file = own_path(file, h.at("built_in"));
     local_plan plan;
     std::map<std::uint32_t, std::uint32_t> slot_of_rank;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -290,7 +294,7 @@ private:
     } else if (type == "join") {
       json answer{{"t", "done"}};
       try {
-        processes_.join(f.header.at("file"), f.header.at("transport"));
+        processes_.join(own_path(f.header.at("file"), f.header.at("built_in")), f.header.at("transport"));
       } catch (const failure& e) {
         answer["error"] = e.what();
       }

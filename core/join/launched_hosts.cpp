@@ -28,6 +28,7 @@
 #include "join/placement.hpp"
 #include "join/sockets.hpp"
 #include "network/interfaces.hpp"
+#include "registry/registry.hpp"
 
 namespace regatta {
 namespace {
@@ -251,8 +252,12 @@ launched_hosts::launched_hosts(launch_meeting meeting, const launcher_environmen
     programs_.push_back(h->hello.at("who"));
     add_programs(*h, link.name, names, programs);
   }
-  // The first host's agent may have reached the campaign by the loopback interface; the others used its real address.
-  if (hosts.size() > 1) descriptions_[0]["address"] = hosts[1]->hello.at("peer");
+  // The first host's agent may have reached the campaign by the loopback interface; the others used its real address,
+  // or several: then the one of most counts, as a host that takes a wrong way must not make the first one look wrong.
+  std::map<std::string, std::size_t> used;
+  for (std::size_t h = 1; h < hosts.size(); ++h) ++used[hosts[h]->hello.at("peer").get<std::string>()];
+  if (!used.empty())
+    descriptions_[0]["address"] = std::ranges::max_element(used, {}, [](const auto& u) { return u.second; })->first;
   if (const std::string table = differences_of_hosts(names, programs); !table.empty()) {
     const std::string text =
         fmt::format("the {} run different programs:{}", names.size() == hosts.size() ? "hosts" : "processes", table);
@@ -327,7 +332,7 @@ std::vector<json> launched_hosts::ask_all(const std::vector<json>& requests) {
 
 void launched_hosts::join(const std::string& file, const std::string& transport) {
   if (std::ranges::find(joined_, std::pair(file, transport)) != joined_.end()) return;
-  const json request{{"t", "join"}, {"file", file}, {"transport", transport}};
+  const json request{{"t", "join"}, {"file", file}, {"transport", transport}, {"built_in", built_in_folder().string()}};
   try {
     ask_all(std::vector<json>(links_.size(), request));
   } catch (const failure& e) {
@@ -409,8 +414,8 @@ void launched_hosts::require_equal_isa(const std::string& choice) const {
 std::vector<json> launched_hosts::file_sums(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& read) {
   std::vector<json> sums;
-  for (json& answer : ask_all(std::vector<json>(links_.size(), {{"t", "files"}, {"paths", paths}, {"read", read}})))
-    sums.push_back(std::move(answer.at("sums")));
+  const json request{{"t", "files"}, {"paths", paths}, {"read", read}, {"built_in", built_in_folder().string()}};
+  for (json& answer : ask_all(std::vector<json>(links_.size(), request))) sums.push_back(std::move(answer.at("sums")));
   return sums;
 }
 
@@ -426,7 +431,7 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
       if (sums[i].at(path).is_null()) missing += fmt::format("\n  {} is missing on host {}", path, links_[i]->name);
   std::string wrong;
   if (!missing.empty()) {
-    wrong = "the same files must lie at the same paths on all hosts:" + missing;
+    wrong = "these files must lie at the same paths on all hosts:" + missing;
   } else if (const std::string table = differences_of_hosts(names_of_hosts(), sums); !table.empty()) {
     wrong = "the hosts have different plugins, by SHA-256:" + table;
     if (allow_different_)
@@ -441,7 +446,8 @@ void launched_hosts::require_files(const std::vector<std::string>& paths, const 
 
 void launched_hosts::compare_libraries(const std::vector<std::string>& plugins) {
   std::vector<json> loaded;
-  for (json& answer : ask_all(std::vector<json>(links_.size(), {{"t", "libraries"}, {"files", plugins}})))
+  const json request{{"t", "libraries"}, {"files", plugins}, {"built_in", built_in_folder().string()}};
+  for (json& answer : ask_all(std::vector<json>(links_.size(), request)))
     loaded.push_back(std::move(answer.at("libraries")));
   for (std::size_t h = 0; h < loaded.size(); ++h) descriptions_[h]["libraries"]["of_plugins"] = loaded[h];
   if (std::string warning = unequal_libraries(names_of_hosts(), loaded); !warning.empty())

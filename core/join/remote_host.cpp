@@ -11,6 +11,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
+#include "registry/registry.hpp"
 
 namespace regatta {
 
@@ -84,7 +85,8 @@ void remote_host::start() {
                {"stopped", milliseconds(plan_.limits.stopped)},
                {"debugged", plan_.limits.debugged},
                {"lasting", plan_.lasting},
-               {"nonce", plan_.nonce}},
+               {"nonce", plan_.nonce},
+               {"built_in", built_in_folder().string()}},
               std::make_shared<const blob>(json::to_cbor(jobs)));
   link_.exchanges.clear(); // exchanges of the last run are too old to bound the offset
   compare_clocks();

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "base/failure.hpp"
+#include "join/own_path.hpp"
 #include "network/interfaces.hpp"
 #include "registry/inspect.hpp"
 #include "registry/run_in_child.hpp"
@@ -55,15 +56,17 @@ socket_address numeric_address(const std::string& text, std::uint16_t port) {
   return a;
 }
 
-json sums_of(const json& paths, const json& read) {
+// Returns the sums by the paths that process 0 has for these files, own_path().
+json sums_of(const json& paths, const json& read, const std::string& built_in) {
   const std::set<std::string> to_read = read;
   json sums = json::object();
   for (const std::string path : paths) {
+    const std::string own = own_path(path, built_in);
     std::error_code error;
-    if (!fs::exists(path, error))
+    if (!fs::exists(own, error))
       sums[path] = nullptr;
     else
-      sums[path] = to_read.count(path) && fs::is_regular_file(path, error) ? sha256_of(path) : "";
+      sums[path] = to_read.count(path) && fs::is_regular_file(own, error) ? sha256_of(own) : "";
   }
   return sums;
 }
@@ -129,8 +132,13 @@ json host_requests::answer(const json& request) {
   const std::string type = request.at("t");
   try {
     if (type == "address") return {{"t", "done"}, {"links", links_of_interfaces(request.at("interface"))}};
-    if (type == "files") return {{"t", "done"}, {"sums", sums_of(request.at("paths"), request.at("read"))}};
-    if (type == "libraries") return {{"t", "done"}, {"libraries", libraries_of(request.at("files"))}};
+    if (type == "files")
+      return {{"t", "done"}, {"sums", sums_of(request.at("paths"), request.at("read"), request.at("built_in"))}};
+    if (type == "libraries") {
+      std::vector<std::string> files = request.at("files");
+      for (std::string& file : files) file = own_path(file, request.at("built_in"));
+      return {{"t", "done"}, {"libraries", libraries_of(files)}};
+    }
     if (type == "probe") return {{"t", "done"}, {"failed", probe(request.at("targets"))}};
     if (type == "listen") {
       open_.clear();

@@ -89,8 +89,12 @@ class Cluster:
         self.tool("down", fails=True)
 
     def enter(self, host):
-        """Returns the words before a command that runs it on a host, in its root folder."""
-        return ["nsenter", "-t", str(self.inits[host]), "-a", "--"]
+        """Returns the words before a command that runs it on a host, in its root folder and with its limit of CPU."""
+        words = ["nsenter", "-t", str(self.inits[host]), "-a", "--"]
+        group = of_hosts.cpu_group(self.name, host)
+        if group and group.exists():
+            words = ["sh", "-c", f'echo 0 >{group}/cgroup.procs; exec "$@"', "sh", *words]
+        return words
 
     def on(self, host, *command):
         return subprocess.run([*self.enter(host), *command], text=True, capture_output=True)

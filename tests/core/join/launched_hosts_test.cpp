@@ -32,6 +32,7 @@ struct host {
   std::string name;
   std::vector<json> joined;
   std::function<json(const json& request)> answer = [](const json&) { return json{{"t", "done"}}; };
+  std::string peer = "10.0.0.0"; // the address of n0 to which it has connected
 };
 
 // Serves one host until the launch is over, or the campaign is gone.
@@ -46,7 +47,7 @@ void serve(const host& h, std::uint16_t port, const blob& secret) {
                           {"limit", nullptr},
                           {"free_bytes", 1},
                           {"address", "10.0.0." + h.name.substr(1)},
-                          {"peer", "10.0.0.0"},
+                          {"peer", h.peer},
                           {"description", json::object()}});
     for (const json& process : h.joined) send_frame(campaign, process);
     for (;;) {
@@ -116,6 +117,26 @@ TEST_CASE("hosts that cannot reach each other are probed once for each interface
     CHECK(probes == 1);
     refusal([&] { hosts.addresses("10.0.0.8"); }); // another interface
     CHECK(probes == 2);
+  });
+}
+
+TEST_CASE("the first host has the address that most others used, though the next one took another way") {
+  const auto answer = [](const json& request) -> json {
+    if (request.at("t") == "address")
+      return {{"t", "done"}, {"links", json::array({json::object({{"address", request.at("interface")}})})}};
+    if (request.at("t") == "listen")
+      return {{"t", "done"}, {"ports", std::vector<int>(request.at("addresses").size(), 1)}};
+    if (request.at("t") == "probe")
+      return {{"t", "done"}, {"failed", std::vector<std::string>(request.at("targets").size())}};
+    return {{"t", "done"}};
+  };
+  const std::vector<host> hosts{{"n0", {joined(0)}, answer},
+                                {"n1", {joined(1)}, answer, "10.9.0.0"},
+                                {"n2", {joined(2)}, answer},
+                                {"n3", {joined(3)}, answer}};
+  with_launch(hosts, false, [&](launched_hosts& launched) {
+    CHECK(launched.addresses("auto") ==
+          std::vector<std::vector<std::string>>{{"10.0.0.0"}, {"10.0.0.1"}, {"10.0.0.2"}, {"10.0.0.3"}});
   });
 }
 

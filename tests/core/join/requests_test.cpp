@@ -12,8 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "control/crypto.hpp"
+#include "join/own_path.hpp"
 #include "join/requests.hpp"
 #include "join/sockets.hpp"
+#include "registry/registry.hpp"
 #include "temporary_folder.hpp"
 
 using namespace regatta;
@@ -38,17 +40,36 @@ TEST_CASE("files: sums of those to read, an empty text for others, null for miss
   std::ofstream(there) << "abc";
   host_requests host;
   const json sums =
-      host.answer({{"t", "files"}, {"paths", {there, absent, inside}}, {"read", {there, inside}}}).at("sums");
+      host.answer({{"t", "files"}, {"paths", {there, absent, inside}}, {"read", {there, inside}}, {"built_in", ""}})
+          .at("sums");
   CHECK(sums.at(there) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"); // FIPS 180-2, B.1
   CHECK(sums.at(absent).is_null());
   CHECK(sums.at(inside) == "");
-  CHECK(host.answer({{"t", "files"}, {"paths", {there}}, {"read", json::array()}}).at("sums").at(there) == "");
+  CHECK(host.answer({{"t", "files"}, {"paths", {there}}, {"read", json::array()}, {"built_in", ""}})
+            .at("sums")
+            .at(there) == "");
+}
+
+TEST_CASE("plugins of process 0's installation are those of this host's, wherever it is") {
+  host_requests host;
+  const std::string own = built_in_folder() / "x.so", there = "/opt/other/lib/regatta";
+  CHECK(own_path(there + "/x.so", there) == own);
+  CHECK(own_path(there + "/plugins.d/x.so", there) == built_in_folder() / "plugins.d/x.so");
+  CHECK(own_path("/home/me/x.so", there) == "/home/me/x.so");
+  CHECK(own_path(there + "-old/x.so", there) == there + "-old/x.so");
+  CHECK(own_path("/home/me/x.so", "") == "/home/me/x.so");
+  const std::string asked = there + "/shm.so"; // the folder of the tests' plugins is built_in_folder()
+  const json sums =
+      host.answer({{"t", "files"}, {"paths", {asked}}, {"read", {asked}}, {"built_in", there}}).at("sums");
+  CHECK(sums.at(asked) == sha256_of(REGATTA_PLUGINS "/shm.so"));
 }
 
 TEST_CASE("libraries: those that a plugin loads, without the plugin, and no error for a file that is none") {
   host_requests host;
   const auto libraries = [&](const json& files) {
-    return host.answer({{"t", "libraries"}, {"files", files}}).at("libraries").get<std::set<std::string>>();
+    return host.answer({{"t", "libraries"}, {"files", files}, {"built_in", ""}})
+        .at("libraries")
+        .get<std::set<std::string>>();
   };
   const auto bare = libraries({"/no/such/plugin.so"});
   CHECK(bare.count("libc.so.6") == 1);
