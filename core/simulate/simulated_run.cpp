@@ -441,7 +441,8 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
   if (r.run->communicates && r.facts->model.sums_over_workers)
     texts.push_back("sums over workers within a step (step collectives), as of synchronised batch norm, are not "
                     "modelled: they take no time and send no bytes");
-  if (!r.machine->fingerprint.empty() && r.machine->fingerprint != fingerprint(*r.config, {}, {}).at("model"))
+  if (!r.machine->fingerprint.empty() &&
+      r.machine->fingerprint != fingerprint(*r.config, {}, {}).at("model").get<std::string>())
     texts.push_back("the machine file has computing times of the model with other parameters: its fingerprint of the "
                     "model is not that of this case");
   if (const std::string carrier = carrier_of(*r.config);

@@ -25,8 +25,15 @@ steps = 5
 repeats = 1
 TOML
 
-joins() { # HOST CODE: joins as this host; its output is in FOLDER/HOST
-  on "$1" "$regatta" join "$address" <<<"$2" >"$folder/$1" 2>&1
+# n3 has Regatta in another folder than the others, and none where they have it.
+prefix=$(cd "$(dirname "$regatta")/.." && pwd)
+mkdir -p "$folder/elsewhere/bin" "$folder/elsewhere/lib"
+cp "$regatta" "$folder/elsewhere/bin"
+cp -r "$prefix/lib/regatta" "$folder/elsewhere/lib"
+on n3 mount -t tmpfs none "$prefix/lib/regatta"
+
+joins() { # HOST CODE [PROGRAM]: joins as this host; its output is in FOLDER/HOST
+  on "$1" "${3:-$regatta}" join "$address" <<<"$2" >"$folder/$1" 2>&1
 }
 shown() { [ "$(grep -cE '^  [0-9A-Z]{4}(-[0-9A-Z]{4}){3}$' "$folder/n0")" -eq 3 ]; }
 
@@ -45,7 +52,7 @@ check "n1 has joined" eventually grep -q "joined as 2 of 4" "$folder/n1"
 check_fails "a code that was used is refused" joins n2 "${codes[0]}"
 check "n0 says so" grep -q "its code was used already" "$folder/n0"
 joins n2 "${codes[1]}" & second=$!
-joins n3 "${codes[2]}" & third=$!
+joins n3 "${codes[2]}" "$folder/elsewhere/bin/regatta" & third=$!
 for process in $run $first $second $third; do
   wait "$process"
   check "a computer's command ends with exit code 0" [ $? -eq 0 ]
@@ -53,5 +60,5 @@ done
 check "the run was on four hosts" grep -q "4 hosts, each" "$folder/n0"
 check_fails "no code stands in the results" grep -rqF -e "${codes[0]}" -e "${codes[1]}" "$folder/results"
 for host in n0 n1 n2 n3; do
-  check_fails "nothing is left on $host" on "$host" pgrep -f "$regatta"
+  check_fails "nothing is left on $host" on "$host" pgrep -f "bin/regatta (run|join)"
 done
