@@ -4,6 +4,10 @@ add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wno-mis
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns falsely of overlaps and overruns in the standard library (GCC bugs 105651 and 105329).
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>")
+  # GCC 13 and 14 take a reference that a function returns for one to its temporary argument.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>")
+  endif()
 endif()
 if(REGATTA_SANITIZE)
   # A sanitizer report needs line numbers, not variables; -O2 and -g would double the build time.
