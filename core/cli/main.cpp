@@ -153,7 +153,7 @@ int dispatch(int argc, char** argv) {
 
   std::string join_address;
   CLI::App* join_app = app.add_subcommand("join", "take part in the run of another computer, which waits for this one");
-  join_app->add_option("HOST:PORT", join_address, "where it waits, as `regatta run --wait-for` shows it")
+  join_app->add_option("ADDRESS", join_address, "where it waits, as `regatta run --wait-for` shows it")
       ->required()
       ->type_name("HOST:PORT");
   join_app->footer("Asks for the code that belongs to it on the terminal.");
