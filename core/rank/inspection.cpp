@@ -14,8 +14,8 @@
 namespace regatta {
 namespace {
 
-// Returns a function that divides consecutive elements of the arena at slice boundaries and calls f(slice, part, first) for each
-// part; `first` is the index of the part's first element within the slice.
+// Returns a function that divides consecutive elements of the arena at slice boundaries and calls f(slice, part, first)
+// for each part; `first` is the index of the part's first element within the slice.
 using part_function = std::function<void(const rg_slice& slice, std::span<const float> part, std::uint64_t first)>;
 strategy_host::read_function by_slice(const rg_arena& arena, const part_function& f) {
   return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> elements) mutable {
