@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instruction sets that this process and its plugins may use: the lowest of what the CPU has (regatta/simd.hpp), the
-// environment variable REGATTA_ISA and the key train.isa.
+// The instruction sets that this process and its plugins may use: the lowest of what the CPU has (regatta/simd.hpp),
+// the environment variable REGATTA_ISA and the key train.isa.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ public:
   // --allow-different-binaries. Does not ask again for paths that were found.
   virtual void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) = 0;
 
-  // Throws failure (usage), which says who has what, if the hosts' instruction sets differ under this value of train.isa.
+  // Throws failure (usage), which names the instruction set of each host, if they differ under this value of train.isa.
   virtual void require_equal_isa(const std::string& choice) const = 0;
 
   std::uint32_t size() const noexcept; // launched processes: each can be or start one rank at a time

@@ -34,8 +34,8 @@ void add_resolved(result_folder& folder, const experiment& e, const std::filesys
 void begin_or_resume(result_folder& folder, campaign_records& records, result_document& results,
                      const nlohmann::json& context, run_screen& s);
 
-// [main] Writes the result while the campaign runs. Returns why that failed; empty: it did not. `before` is what the last
-// call returned: the user is told of a failure once, until writing works again.
+// [main] Writes the result while the campaign runs. Returns why that failed; empty: it did not. `before` is what the
+// last call returned: the user is told of a failure once, until writing works again.
 std::string write_result(result_folder& folder, const std::string& before, run_screen& s);
 
 } // namespace regatta

@@ -224,8 +224,8 @@ struct measured_exchange {
   std::vector<double> computing, exposed;
 };
 
-// Fits in_training and computing_loss of a transport, so that what simulated steps expose and compute takes as long as in
-// the measured ones. `alone`: the computing of a simulation without messages.
+// Fits in_training and computing_loss of a transport, so that what simulated steps expose and compute takes as long as
+// in the measured ones. `alone`: the computing of a simulation without messages.
 void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
                    double alone, plugin_facts_cache& answers) {
   constexpr int iterations = 5; // the exposed time is almost a line over in_training

@@ -42,8 +42,8 @@ case_config in_pods(case_config c) {
   return c;
 }
 
-// Returns how many ranks the largest case has. Cases that cannot run are said on standard error; throws their reasons if
-// none can.
+// Returns how many ranks the largest case has. Cases that cannot run are said on standard error; throws their reasons
+// if none can.
 std::uint32_t ranks_of(const experiment& e, const registry& plugins) {
   plugin_facts_cache facts(plugins);
   std::vector<case_config> cases;

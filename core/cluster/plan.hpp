@@ -16,8 +16,9 @@
 namespace regatta {
 
 // In talks() and peers_of(), `all` is the cluster as no rank in particular sees it, cluster_layout::view(UINT32_MAX),
-// in peers_of() with RG_HOST_TABLES if the model has sparse tables, and `values` are the strategy's parameters. A strategy without talks() lets all ranks exchange messages. Returns
-// whether the strategy, by its talks(), lets any two ranks exchange messages.
+// in peers_of() with RG_HOST_TABLES if the model has sparse tables, and `values` are the strategy's parameters. A
+// strategy without talks() lets all ranks exchange messages. Returns whether the strategy, by its talks(), lets any two
+// ranks exchange messages.
 bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
 
 // Returns the peers of `rank`, ascending, without itself: the ranks with which the strategy, by its talks(), lets it

@@ -2,10 +2,10 @@
 //
 // Finds hosts that are worse than, or differ from, the others of a launch. A document regatta.preflight/1:
 //   { "schema", "context": as in regatta.comm/1,
-//     "hosts": [ { "name", "fma": FLOP/s and "copy": bytes/s of all CPUs, "cpu_share", "throttled", "interface", "subnet",
-//                  "mtu", "cgroup_cpus", "gpus": NVIDIA's models, "devices": rates of GPUs (comm/device_checks.hpp), and
-//                  medians over its links alone, null if none was measured: "sends", "receives": bytes/s, "latency": s,
-//                  of those out, "loss_out", "loss_in": shares } ],
+//     "hosts": [ { "name", "fma": FLOP/s and "copy": bytes/s of all CPUs, "cpu_share", "throttled", "interface",
+//                  "subnet", "mtu", "cgroup_cpus", "gpus": NVIDIA's models, "devices": rates of GPUs
+//                  (comm/device_checks.hpp), and medians over its links alone, null if none was measured: "sends",
+//                  "receives": bytes/s, "latency": s, of those out, "loss_out", "loss_in": shares } ],
 //     "links": a matrix (comm/matrix.hpp); null with one host,
 //     "measured": members of a survey (comm/survey.hpp), but of "alone" and "at_once" the number of pairs: { "pairs",
 //                 "alone", "at_once", "pairs_at_once", "rate_at_once", "seconds": { "alone", "at_once", "again" } };
@@ -33,8 +33,8 @@ namespace regatta::comm {
 struct host_facts {
   std::string name;
   nlohmann::json description; // machine/host.hpp
-  // Value by name of properties that must be equal on all hosts, and SHA-256 by path of files that must be; a null value:
-  // the file is missing there. Both are null without a launcher, on one host.
+  // Value by name of properties that must be equal on all hosts, and SHA-256 by path of files that must be; a null
+  // value: the file is missing there. Both are null without a launcher, on one host.
   nlohmann::json program;
   nlohmann::json plugins;
 };

@@ -126,9 +126,9 @@ private:
     add(survey_.alone, packed(doubtful(plan_.ranks / 2), 1), "pairs again, alone", seconds);
   }
 
-  // Returns the pairs that have a link far off the usual one at once, the worst first, at most a third of `most` and one
-  // for each figure: otherwise the latencies, which other pairs disturb most, would leave no room for the bandwidths.
-  // Pairs of hosts that are slow alone are left out.
+  // Returns the pairs that have a link far off the usual one at once, the worst first, at most a third of `most` and
+  // one for each figure: otherwise the latencies, which other pairs disturb most, would leave no room for the
+  // bandwidths. Pairs of hosts that are slow alone are left out.
   std::vector<rank_pair> doubtful(std::size_t most) const {
     constexpr link_figure figures[] = {link_figure::bandwidth, link_figure::loss, link_figure::latency};
     std::set<std::uint32_t> slow;

@@ -21,9 +21,9 @@ namespace regatta {
 //   simulated      true; only if the document is that of a simulation
 //
 // Repeats of left and right are pairs if both ran in the same rounds (compare/samples.hpp), else independent. The tests
-// are those of ratio_samples, adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one of
-// its bounds is violated significantly, and holds if all are kept significantly; where nothing varies, the value itself
-// decides. `document` is a result (schema regatta.result/1); throws nlohmann::json::exception if it is none.
+// are those of ratio_samples, adjusted by Holm over all bounds of all claims, at a level of 5 %. A claim fails if one
+// of its bounds is violated significantly, and holds if all are kept significantly; where nothing varies, the value
+// itself decides. `document` is a result (schema regatta.result/1); throws nlohmann::json::exception if it is none.
 nlohmann::json decided_claims(const nlohmann::json& document, const nlohmann::json& claims);
 
 } // namespace regatta

@@ -71,8 +71,9 @@ private:
   std::deque<frame> queue_; // the first frame is being written
 };
 
-// Returns a channel over a duplicate of a connected socket, which the caller keeps and may use again once the channel is
-// gone, if the last frame was received as a whole and every frame was sent. Throws failure (run) if the system refuses.
+// Returns a channel over a duplicate of a connected socket, which the caller keeps and may use again once the channel
+// is gone, if the last frame was received as a whole and every frame was sent. Throws failure (run) if the system
+// refuses.
 std::shared_ptr<channel> channel_over(asio::io_context& io, const unique_fd& socket);
 
 } // namespace regatta

@@ -16,7 +16,8 @@
 namespace regatta {
 namespace {
 
-// Returns how many threads read a dataset. Samples of cifar10 and npy are only copied or converted: one does that alone.
+// Returns how many threads read a dataset. Samples of cifar10 and npy are only copied or converted: one does that
+// alone.
 std::int64_t dataset_threads(const data_config& config) {
   return config.format == "cifar10" || config.format == "npy" ? 1 : config.threads;
 }

@@ -55,9 +55,9 @@ public:
 };
 
 // [main] Returns the source that [data] describes, able to feed every input. Opens and checks the files, and may write
-// a vocabulary beside them. Throws failure: usage if the configuration, or the shape or type of the model's inputs, does
-// not fit; plugin if an rg_input is invalid; run if a file is damaged, has no sample or an index out of range, or if a
-// vocabulary cannot be built.
+// a vocabulary beside them. Throws failure: usage if the configuration, or the shape or type of the model's inputs,
+// does not fit; plugin if an rg_input is invalid; run if a file is damaged, has no sample or an index out of range, or
+// if a vocabulary cannot be built.
 //
 //   random     RG_INPUT_VALUES by data.content: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
 //              deviation 1; bytes: around 128, deviation 64); for i32 and i64 only zeros are accepted; RG_INPUT_INDEX
@@ -70,8 +70,8 @@ public:
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed);
 
-// [any] Returns how many threads make_source() starts to read or generate samples, beside the one that calls fill(): that
-// of a queue, and data.threads - 1 that read a dataset. cifar10 and npy are read by one thread.
+// [any] Returns how many threads make_source() starts to read or generate samples, beside the one that calls fill():
+// that of a queue, and data.threads - 1 that read a dataset. cifar10 and npy are read by one thread.
 std::size_t input_threads(const data_config& config);
 
 // [main] Returns the source for evaluation: the dataset at data.evaluation_path, in data.format, never shuffled

@@ -9,8 +9,8 @@
 //   join     have all launched processes call join() (regatta.launcher/1) of the component "transport" of the plugin
 //            "file"
 //   address  resolve "interface" (network/interfaces.hpp); answer: "links", as links_of_interfaces()
-//   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is missing;
-//            only those of "read" are read, others have ""
+//   files    look at the files of "paths"; answer: "sums", by path: the SHA-256, "" for a folder, null if it is
+//            missing; only those of "read" are read, others have ""
 //   libraries  load the plugins "files" in a child; answer: "libraries", the names of all shared libraries in that
 //            process, those of the program too, but without these plugins
 //   listen   close the ports of the last "listen"; answer: "ports", open ones on the addresses "addresses"

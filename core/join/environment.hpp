@@ -34,8 +34,9 @@ struct launcher_environment {
   std::uint32_t slots = 1; // ranks that each process starts, size x slots in all; 0: "auto", refused at the start
   meeting meets = meeting::same_host;
 
-  // For meeting::address, otherwise empty. Process 0 listens on the first free port of `port` .. `port + port_tries - 1`,
-  // because torchrun's agent may hold MASTER_PORT itself; the others try them in turn.
+  // For meeting::address, otherwise empty. Process 0 listens on the first free one of the ports
+  // `port` .. `port + port_tries - 1`, because torchrun's agent may hold MASTER_PORT itself; the others try them in
+  // turn.
   std::string host;
   std::uint16_t port = 0;
   std::uint16_t port_tries = 0;
@@ -47,8 +48,8 @@ struct launcher_environment {
 };
 
 // Returns the launch of which this process is a part, or nullopt if it was started alone: no launcher's variables, or
-// those of a launch of one process (a shell in an allocation of Slurm has them); mpirun and mpiexec of one process are a
-// launch of size 1. Of several launchers the first of these counts: REGATTA_*, torchrun's agent, PMIx, Open MPI, PMI,
+// those of a launch of one process (a shell in an allocation of Slurm has them); mpirun and mpiexec of one process are
+// a launch of size 1. Of several launchers the first of these counts: REGATTA_*, torchrun's agent, PMIx, Open MPI, PMI,
 // Slurm, Kubeflow's PET_*, RANK and WORLD_SIZE. REGATTA_COORDINATOR tells all of them where to meet. Throws failure
 // (usage), which names the variables and says what to do, if
 // - a variable says that there are several processes, but nothing says how they meet;

@@ -24,7 +24,8 @@ nlohmann::json describe_this_host(const unique_fd& coordinator);
 std::string differences_of_hosts(const std::vector<std::string>& names, const std::vector<nlohmann::json>& who);
 
 // Returns a warning for each property of hosts that makes them unequal machines (CPU model, clock, cores, memory by 2 %
-// or more, CPU quota, governor, kernel, libraries), with the values of the first host and of the first one that differs.
+// or more, CPU quota, governor, kernel, libraries), with the values of the first host and of the first one that
+// differs.
 std::vector<std::string> unequal_machines(const std::vector<std::string>& names,
                                           const std::vector<nlohmann::json>& descriptions);
 

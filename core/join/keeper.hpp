@@ -7,8 +7,8 @@
 //
 //   join   load the plugin "file" and call the join() of its component "transport"; answer: "code"
 //   run    be rank "rank" of the coordinator at "host" and "port"; answer at the end: "code"
-//   fork   start rank "rank"; answers: "pid" with three descriptors (pidfd, standard output and error), or "error"; when
-//          the rank has ended: "status", as waitpid() stores it
+//   fork   start rank "rank"; answers: "pid" with three descriptors (pidfd, standard output and error), or "error";
+//          when the rank has ended: "status", as waitpid() stores it
 //   end    the launch is over
 //
 // run and fork also have "secret" and "cpus" (rank_starter::order), and come with the descriptor of the rank's status

@@ -47,8 +47,8 @@ public:
   void require_equal_isa(const std::string& choice) const override;
   void require_files(const std::vector<std::string>& paths, const std::vector<std::string>& read) override;
 
-  // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, "address": by which other hosts
-  // reach it, and "links" (network/interfaces.hpp) of the interfaces that addresses() was asked for.
+  // Describe hosts(), in the same order (machine/host.hpp), with "name": host_link::name, "address": by which other
+  // hosts reach it, and "links" (network/interfaces.hpp) of the interfaces that addresses() was asked for.
   const std::vector<nlohmann::json>& descriptions() const noexcept { return descriptions_; }
   // The programs of the agents of hosts(): describe_this_program() (join/identity.hpp).
   const std::vector<nlohmann::json>& programs() const noexcept { return programs_; }

@@ -25,9 +25,9 @@ public:
   std::uint32_t rank() const noexcept { return rank_; } // in the job
   std::uint32_t size() const noexcept { return size_; } // of the job
 
-  // Returns process 0's `text` in all processes, which must all call it; the others' argument is ignored. The text has no
-  // zero bytes. Only processes of this job can read it. Throws failure (run) if PMIx fails, or if a process has not called
-  // it after `seconds` (0: no limit; not every launcher keeps it).
+  // Returns process 0's `text` in all processes, which must all call it; the others' argument is ignored. The text has
+  // no zero bytes. Only processes of this job can read it. Throws failure (run) if PMIx fails, or if a process has not
+  // called it after `seconds` (0: no limit; not every launcher keeps it).
   std::string broadcast(const std::string& text, int seconds = 60);
 
 private:

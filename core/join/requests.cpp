@@ -71,8 +71,8 @@ json sums_of(const json& paths, const json& read, const std::string& built_in) {
   return sums;
 }
 
-// Returns the names of the shared libraries that a process with these plugins has, sorted: as files, whose names have the
-// version, without the plugins. A plugin that cannot be loaded is left out.
+// Returns the names of the shared libraries that a process with these plugins has, sorted: as files, whose names have
+// the version, without the plugins. A plugin that cannot be loaded is left out.
 json libraries_of(const std::vector<std::string>& plugins) {
   return run_in_child([&](const stage_function& stage) -> json {
     for (const std::string& plugin : plugins) {

@@ -15,8 +15,8 @@ namespace regatta {
 // - it is missing, cannot be read, or is no regular file;
 // - it belongs to another user than this process's or root;
 // - others than its owner may read or change it (mode & 077). A file on a tmpfs, or on a file system that is mounted
-//   read-only, may be readable by its group: Kubernetes mounts secrets so for pods with an fsGroup. Then it must still be
-//   closed to all others (mode & 037);
+//   read-only, may be readable by its group: Kubernetes mounts secrets so for pods with an fsGroup. Then it must still
+//   be closed to all others (mode & 037);
 // - it has fewer than 32 bytes or more than 4096, without the newlines at its end. [any]
 digest read_secret(const std::string& file);
 

@@ -202,8 +202,8 @@ std::optional<whereabouts> find_whereabouts(const launcher_environment& self, st
   return whereabouts{told.at("hosts"), told.at("port"), 1, told.at("secret").get<blob>()};
 }
 
-// Serves the agent of this host as one of the launch's processes, until the launch is over. Returns whether it has ended
-// in order; if not, the agent or the coordinator is gone. `program`: describe_this_program().
+// Serves the agent of this host as one of the launch's processes, until the launch is over. Returns whether it has
+// ended in order; if not, the agent or the coordinator is gone. `program`: describe_this_program().
 bool serve_as(std::uint32_t slot, const json& program, const launcher_environment& self,
               const launcher_request_handlers& handlers) {
   take_oom_score(raised_oom_score().c_str()); // the kernel kills a rank before the campaign's process

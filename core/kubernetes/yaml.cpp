@@ -17,8 +17,8 @@ bool letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Returns true for a text that needs no quotes: it begins with a letter or '/', so it is no number, date or marker, and is none
-// of the words that YAML 1.1 takes for a truth value or null.
+// Returns true for a text that needs no quotes: it begins with a letter or '/', so it is no number, date or marker, and
+// is none of the words that YAML 1.1 takes for a truth value or null.
 bool is_plain(const std::string& text) {
   if (text.empty() || text.size() > 200 || !(letter(text[0]) || text[0] == '/')) return false;
   const auto harmless = [](char c) {

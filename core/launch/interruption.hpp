@@ -17,8 +17,8 @@ void end_at_interruptions();
 // Requires that no `interruption` lives. [main]
 void forget_interruptions();
 
-// The process `sender` passes its own signals on to this one. They are counted apart, because whoever sent them may have
-// sent each one to this process as well: that is no second signal. [main]
+// The process `sender` passes its own signals on to this one. They are counted apart, because whoever sent them may
+// have sent each one to this process as well: that is no second signal. [main]
 void expect_echoes_of(int sender);
 
 // While one lives, the first signal is only recorded. Objects may be nested: the outermost one clears what was recorded

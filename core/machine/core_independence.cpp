@@ -27,16 +27,16 @@ namespace {
 using steady = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
-constexpr int rounds = 4;                   // disturbances only slow down, so the best round counts
-constexpr seconds longest{0.1};             // limit for all rounds under lasting disturbance
-constexpr double undisturbed_share = 0.97;  // a thread had its CPU for at least this share of a window
-constexpr seconds window{0.003};            // length of one measurement
-constexpr seconds single_window{0.01};      // length of one measurement that is not repeated
-constexpr std::size_t copied = 16 << 20;    // bytes of a buffer
-constexpr std::size_t piece = 256 << 10;    // bytes between two reads of the clock
-constexpr std::size_t multiply_adds = 1000; // rounds between two reads of the clock: some 10 us
-constexpr seconds longest_for_a_line{0.1};  // two CPUs that share one core by turns need milliseconds per round trip
-constexpr int trips = 50;                   // per measurement
+constexpr int rounds = 4;                         // disturbances only slow down, so the best round counts
+constexpr seconds longest{0.1};                   // limit for all rounds under lasting disturbance
+constexpr double undisturbed_share = 0.97;        // a thread had its CPU for at least this share of a window
+constexpr seconds window{0.003};                  // length of one measurement
+constexpr seconds single_window{0.01};            // length of one measurement that is not repeated
+constexpr std::size_t copied = 16 << 20;          // bytes of a buffer
+constexpr std::size_t copied_at_once = 256 << 10; // bytes between two reads of the clock
+constexpr std::size_t multiply_adds = 1000;       // rounds between two reads of the clock: some 10 us
+constexpr seconds longest_for_a_line{0.1}; // two CPUs that share one core by turns need milliseconds per round trip
+constexpr int trips = 50;                  // per measurement
 constexpr std::uint32_t no_more_trips = UINT32_MAX; // ends the other thread
 
 bool pin_this_thread(int cpu) {
@@ -112,8 +112,8 @@ class copy_work {
 public:
   void operator()(std::size_t thread) {
     buffers& b = of_threads_[thread];
-    std::memcpy(b.to.data() + b.at, b.from.data() + b.at, piece);
-    b.at = (b.at + piece) % copied;
+    std::memcpy(b.to.data() + b.at, b.from.data() + b.at, copied_at_once);
+    b.at = (b.at + copied_at_once) % copied;
   }
 
 private:
@@ -217,7 +217,8 @@ std::optional<rates_at_once> measure_rates_at_once(int first, int second) {
     r.fma = of_cores::both(of_cores::measure(cpus, 0, std::ref(multiplying), of_cores::single_window)) *
             of_cores::multiply_adds * multiply_add_flops;
     r.clock_hz = of_cores::clock_of(first);
-    r.copy = of_cores::both(of_cores::measure(cpus, 0, std::ref(copying), of_cores::single_window)) * of_cores::piece;
+    r.copy = of_cores::both(of_cores::measure(cpus, 0, std::ref(copying), of_cores::single_window)) *
+             of_cores::copied_at_once;
     r.line_round_trip_seconds = of_cores::line_round_trip(first, second);
     return r;
   } catch (const std::exception&) { // as above

@@ -63,8 +63,8 @@ std::string cpu_name() {
   return name;
 }
 
-// Returns the highest clock rate of the first CPU or, without cpufreq as in virtual machines, the rate that the kernel has
-// measured.
+// Returns the highest clock rate of the first CPU or, without cpufreq as in virtual machines, the rate that the kernel
+// has measured.
 json clock_hz() {
   std::istringstream highest(first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")),
       measured(value_of("/proc/cpuinfo", "cpu MHz"));

@@ -11,8 +11,8 @@ namespace regatta {
 // set.
 void check_isa_variable();
 
-// Returns an object for "hosts" of the context: this machine's name, cpu with its vector extensions, clock_hz, isa (instruction
-// set, as train.isa names it: that of the CPU, or REGATTA_ISA if that is lower), cores (that this
+// Returns an object for "hosts" of the context: this machine's name, cpu with its vector extensions, clock_hz, isa
+// (instruction set, as train.isa names it: that of the CPU, or REGATTA_ISA if that is lower), cores (that this
 // process may run on), memory_bytes (that it may use: the cgroup's limit if that is smaller), cgroup_cpus, governor,
 // gpus (NVIDIA's models), interfaces (a list of name, bits_per_second and mtu in bytes), kernel, libraries (by name).
 // `cgroup_cpus` is the caller's cgroup_cpu_limit(); infinity becomes null.

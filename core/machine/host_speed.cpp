@@ -17,9 +17,10 @@ namespace {
 using seconds = std::chrono::duration<double>;
 
 constexpr seconds fma_window{0.25}, copy_window{0.1};
-constexpr std::size_t multiply_adds = 1000;               // rounds between two reads of the clock: some 10 us
-constexpr std::size_t copied = 16 << 20, piece = 1 << 20; // bytes of a buffer, and between two reads of the clock
-constexpr unsigned most_copiers = 32;                     // more would need much memory
+constexpr std::size_t multiply_adds = 1000;     // rounds between two reads of the clock: some 10 us
+constexpr std::size_t copied = 16 << 20;        // bytes of a buffer
+constexpr std::size_t copied_at_once = 1 << 20; // bytes between two reads of the clock
+constexpr unsigned most_copiers = 32;           // more would need much memory
 
 std::function<void()> fma_unit(std::size_t) {
   return [] {
@@ -31,8 +32,8 @@ std::function<void()> fma_unit(std::size_t) {
 
 std::function<void()> copy_unit(std::size_t) {
   return [from = std::vector<char>(copied, 1), to = std::vector<char>(copied, 2), at = std::size_t{0}]() mutable {
-    std::memcpy(to.data() + at, from.data() + at, piece);
-    at = (at + piece) % copied;
+    std::memcpy(to.data() + at, from.data() + at, copied_at_once);
+    at = (at + copied_at_once) % copied;
   };
 }
 
@@ -48,7 +49,7 @@ host_speed measure_host_speed(unsigned threads) {
     speed.fma += t.units_per_second * multiply_add_flops * multiply_adds;
     speed.cpu_share += t.cpu_share / threads;
   }
-  for (const thread_rate& t : copy) speed.copy += t.units_per_second * piece;
+  for (const thread_rate& t : copy) speed.copy += t.units_per_second * copied_at_once;
   return speed;
 }
 

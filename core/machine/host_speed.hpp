@@ -13,9 +13,9 @@ struct host_speed {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(host_speed, fma, copy, cpu_share)
 
-// [main] Measures with `threads` threads, which are not pinned. Takes about 0.4 s: some periods of a CPU quota, which are
-// 100 ms, so that the quota shows in the rates. Other load shows, too. Throws std::system_error if a thread cannot be
-// started, and std::bad_alloc.
+// [main] Measures with `threads` threads, which are not pinned. Takes about 0.4 s: some periods of a CPU quota, which
+// are 100 ms, so that the quota shows in the rates. Other load shows, too. Throws std::system_error if a thread cannot
+// be started, and std::bad_alloc.
 host_speed measure_host_speed(unsigned threads);
 
 } // namespace regatta

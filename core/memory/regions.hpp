@@ -40,8 +40,8 @@ public:
   ~region_table();
   // Call it before the transport is destroyed while this object lives on: the destructor then leaves its regions alone.
   void forget_transport() noexcept { transport_ = {}; }
-  // With ghosts: later regions of RG_I64 in host memory have bytes all the same. They hold the numbers of rows, on which
-  // the lengths of messages depend.
+  // With ghosts: later regions of RG_I64 in host memory have bytes all the same. They hold the numbers of rows, on
+  // which the lengths of messages depend.
   void keep_numbers() noexcept { numbers_ = true; }
   region_table(const region_table&) = delete;
   region_table& operator=(const region_table&) = delete;

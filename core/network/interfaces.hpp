@@ -12,12 +12,12 @@ namespace regatta {
 
 // Returns the numeric address of a network interface of this machine, such as "eth0": its first IPv4 address, else its
 // first IPv6 address that is not link-local. `name` may also be a subnet, such as "10.1.0.0/16": then the first address
-// within it. Throws failure (usage), which lists the interfaces, if there is no such interface or address; failure (run)
-// if the interfaces cannot be listed.
+// within it. Throws failure (usage), which lists the interfaces, if there is no such interface or address; failure
+// (run) if the interfaces cannot be listed.
 std::string address_of_interface(const std::string& name);
 
-// Returns the numeric addresses of `names`, separated by commas: of an interface or subnet address_of_interface(), while
-// a numeric address stands for itself, and "auto" for the loopback address. Throws as that function does; failure
+// Returns the numeric addresses of `names`, separated by commas: of an interface or subnet address_of_interface(),
+// while a numeric address stands for itself, and "auto" for the loopback address. Throws as that function does; failure
 // (usage) also if an address occurs twice.
 std::vector<std::string> addresses_of_interfaces(const std::string& names);
 

@@ -13,8 +13,8 @@
 namespace regatta {
 namespace {
 
-// Elements that were always updated together. Adam's t is the number of their updates.
-struct piece {
+// A range of elements that were always updated together. Adam's t is the number of their updates.
+struct uniform_range {
   std::uint64_t first, count, updates;
 };
 
@@ -24,14 +24,14 @@ template <class Ranges> auto holding(Ranges& ranges, std::uint64_t element) {
   return after == ranges.begin() ? after : after - 1;
 }
 
-// Splits a piece so that `element` begins one, unless it lies past the last piece.
-void cut(std::vector<piece>& pieces, std::uint64_t element) {
-  if (element == pieces.back().first + pieces.back().count) return;
-  auto p = holding(pieces, element);
+// Splits the range that contains `element`, so that one begins with it; does nothing at the end of the last range.
+void cut(std::vector<uniform_range>& ranges, std::uint64_t element) {
+  if (element == ranges.back().first + ranges.back().count) return;
+  auto p = holding(ranges, element);
   if (p->first == element) return;
-  const piece tail{element, p->first + p->count - element, p->updates};
+  const uniform_range tail{element, p->first + p->count - element, p->updates};
   p->count = element - p->first;
-  pieces.insert(p + 1, tail);
+  ranges.insert(p + 1, tail);
 }
 
 } // namespace
@@ -40,7 +40,7 @@ struct optimizer::owned {
   std::uint64_t first, count;
   float* weights;
   std::array<float*, 2> state;
-  std::vector<piece> pieces; // used by Adam only
+  std::vector<uniform_range> uniform; // used by Adam only
 };
 
 optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices,
@@ -60,7 +60,7 @@ void optimizer::own(std::uint64_t first, std::uint64_t count, float* weights) {
     throw failure(exit_code::plugin, fmt::format("elements {} + {} are owned already, at least in part", first, count));
   owned range{first, count, weights, {}, {}};
   for (int s = 0; s < rule_.states(); ++s) range.state[s] = static_cast<float*>(unit_.allocate(count * sizeof(float)));
-  if (rule_.counts_updates()) range.pieces.push_back({first, count, 0});
+  if (rule_.counts_updates()) range.uniform.push_back({first, count, 0});
   owned_.insert(next, std::move(range));
 }
 
@@ -127,15 +127,15 @@ bool optimizer::commit(const norm& total, std::uint64_t step) {
   return factor.has_value();
 }
 
-// Splits the update at the ends of owned ranges, and of pieces, whose t may differ.
+// Splits the update at the ends of owned ranges, and of uniform ranges, whose t may differ.
 void optimizer::update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step) {
   while (!gradient.empty()) {
     owned& range = owner_of(first);
     const auto here = gradient.first(std::min<std::uint64_t>(gradient.size(), range.first + range.count - first));
     if (rule_.counts_updates()) {
-      cut(range.pieces, first);
-      cut(range.pieces, first + here.size());
-      for (auto p = holding(range.pieces, first); p != range.pieces.end() && p->first < first + here.size(); ++p)
+      cut(range.uniform, first);
+      cut(range.uniform, first + here.size());
+      for (auto p = holding(range.uniform, first); p != range.uniform.end() && p->first < first + here.size(); ++p)
         update_uniform(range, p->first, here.subspan(p->first - first, p->count), factor, step, ++p->updates);
     } else {
       update_uniform(range, first, here, factor, step, 0);

@@ -15,7 +15,7 @@ namespace regatta::page {
 namespace {
 
 using nlohmann::json;
-using line_text = std::vector<piece>;
+using line_text = std::vector<phrase>;
 
 // A number of a case, with its place in the document.
 struct number_of_case {
@@ -24,7 +24,7 @@ struct number_of_case {
   std::string path;
 };
 
-piece piece_of(const number_of_case& n, std::string (*text)(double)) {
+phrase phrase_of(const number_of_case& n, std::string (*text)(double)) {
   return {text(n.value), data_attributes(n.of_case, n.path, json(n.value))};
 }
 
@@ -92,7 +92,7 @@ line_text disturbed_of(const result_view& r) {
   line_text s{{fmt::format("{} of {} repeats disturbed", disturbed, all), ""}};
   if (!of) return s;
   const auto number = [&](const char* path) {
-    return piece_of({number_at(r.entry(of_case), path).value_or(0), of_case, path}, of->text);
+    return phrase_of({number_at(r.entry(of_case), path).value_or(0), of_case, path}, of->text);
   };
   s.push_back({fmt::format(", without which {} most: ", of->name), ""});
   s.push_back(number(of->with));
@@ -115,16 +115,16 @@ std::vector<line_text> noise_of(const result_view& r) {
   std::vector<line_text> sentences;
   if (lowest && highest)
     sentences.push_back({{"baseline against itself ", ""},
-                         piece_of(*lowest, ratio_text),
+                         phrase_of(*lowest, ratio_text),
                          {" to ", ""},
-                         piece_of(*highest, ratio_text)});
+                         phrase_of(*highest, ratio_text)});
   if (spread)
     sentences.push_back({{"samples/s spread between repeats by up to ", ""},
-                         piece_of(*spread, percent_text),
+                         phrase_of(*spread, percent_text),
                          {named(r, spread->of_case), ""}});
   if (steal)
     sentences.push_back(
-        {{"other virtual machines took up to ", ""}, piece_of(*steal, percent_text), {" of the processor time", ""}});
+        {{"other virtual machines took up to ", ""}, phrase_of(*steal, percent_text), {" of the processor time", ""}});
   if (line_text disturbed = disturbed_of(r); !disturbed.empty()) sentences.push_back(std::move(disturbed));
   return sentences;
 }
@@ -167,7 +167,7 @@ void write_trust(writer& w, const result_view& r) {
   constexpr std::size_t all_parts = 3;
   const json& result = r.document();
   const cases_table cases = table_of_cases(result, all_parts);
-  const auto one_piece = [](const std::vector<std::string>& texts) {
+  const auto one_phrase_each = [](const std::vector<std::string>& texts) {
     std::vector<line_text> sentences;
     for (const std::string& text : texts)
       if (!text.starts_with("noise: ")) sentences.push_back({{text, ""}}); // the line of noise has more of it
@@ -178,15 +178,15 @@ void write_trust(writer& w, const result_view& r) {
     std::vector<std::string> measured = lines.front();
     for (std::size_t i = 1; i + 1 < lines.size(); ++i)
       measured.insert(measured.end(), lines[i].begin(), lines[i].end());
-    facts.push_back({"Measured", one_piece(measured), {}, ""});
-    if (lines.size() > 1) facts.push_back({"Machine", one_piece(lines.back()), {}, ""});
+    facts.push_back({"Measured", one_phrase_each(measured), {}, ""});
+    if (lines.size() > 1) facts.push_back({"Machine", one_phrase_each(lines.back()), {}, ""});
   }
   const auto wrong = check_results(result.at("results"));
-  facts.push_back({"Checks", one_piece(verdict_of(result)), wrong, wrong.empty() ? "good" : "bad"});
+  facts.push_back({"Checks", one_phrase_each(verdict_of(result)), wrong, wrong.empty() ? "good" : "bad"});
   facts.push_back({"Noise", noise_of(r), {}, ""});
   const auto warnings = warnings_of(result);
   facts.push_back({"Warnings",
-                   one_piece(warnings.empty() ? std::vector<std::string>{"none"} : std::vector<std::string>{}),
+                   one_phrase_each(warnings.empty() ? std::vector<std::string>{"none"} : std::vector<std::string>{}),
                    warnings, ""});
   w.heading("What was measured, and whether to trust it", "trust");
   w.facts(facts);

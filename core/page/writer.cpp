@@ -22,22 +22,22 @@ std::string line_of(const std::string& text) {
   return markdown_text(one_line(text));
 }
 
-std::string joined_markup(const std::vector<std::vector<piece>>& sentences) {
+std::string joined_markup(const std::vector<std::vector<phrase>>& sentences) {
   std::string out;
   for (const auto& sentence : sentences) {
     if (!out.empty()) out += " · ";
-    for (const piece& p : sentence)
+    for (const phrase& p : sentence)
       out += p.attributes.empty() ? markup_text(p.text)
                                   : fmt::format("<span {}>{}</span>", p.attributes, markup_text(p.text));
   }
   return out;
 }
 
-std::string joined_text(const std::vector<std::vector<piece>>& sentences) {
+std::string joined_text(const std::vector<std::vector<phrase>>& sentences) {
   std::string out;
   for (const auto& sentence : sentences) {
     if (!out.empty()) out += "; ";
-    for (const piece& p : sentence) out += markdown_text(cleaned(p.text)); // keeps the blanks around numbers
+    for (const phrase& p : sentence) out += markdown_text(cleaned(p.text)); // keeps the blanks around numbers
   }
   return out;
 }

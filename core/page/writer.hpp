@@ -14,20 +14,20 @@
 
 namespace regatta::page {
 
-// A piece of a sentence. A number has its place in the document as attributes (data_attributes()), which are markup.
-struct piece {
+// A phrase of a sentence. A number has its place in the document as attributes (data_attributes()), which are markup.
+struct phrase {
   std::string text, attributes;
 };
 
 // A line of a list of facts: a name, sentences, and a list of texts below them.
 struct fact {
   std::string name;
-  std::vector<std::vector<piece>> sentences;
+  std::vector<std::vector<phrase>> sentences;
   std::vector<std::string> list;
   std::string css; // "good" or "bad", of the markup; may be empty
 };
 
-// All texts are escaped, but piece::attributes are not. [any]
+// All texts are escaped, but phrase::attributes are not. [any]
 class writer {
 public:
   // Markdown shows a figure by a link to FOLDER/NAME.svg; without a folder it leaves the figures out.

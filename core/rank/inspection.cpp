@@ -14,16 +14,16 @@
 namespace regatta {
 namespace {
 
-// Returns a function that divides the pieces of the arena at slice boundaries and calls f(slice, part, first) for each
-// part; `first` is the index of the part's first element within the slice.
+// Returns a function that divides consecutive elements of the arena at slice boundaries and calls f(slice, part, first)
+// for each part; `first` is the index of the part's first element within the slice.
 using part_function = std::function<void(const rg_slice& slice, std::span<const float> part, std::uint64_t first)>;
 strategy_host::read_function by_slice(const rg_arena& arena, const part_function& f) {
-  return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> piece) mutable {
-    while (!piece.empty() && s < arena.slice_count) {
+  return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> elements) mutable {
+    while (!elements.empty() && s < arena.slice_count) {
       const rg_slice& slice = arena.slices[s];
-      const std::uint64_t first = at - slice.first, n = std::min<std::uint64_t>(slice.count - first, piece.size());
-      f(slice, piece.first(n), first);
-      piece = piece.subspan(n);
+      const std::uint64_t first = at - slice.first, n = std::min<std::uint64_t>(slice.count - first, elements.size());
+      f(slice, elements.first(n), first);
+      elements = elements.subspan(n);
       at += n;
       if (first + n == slice.count) ++s;
     }
@@ -102,8 +102,8 @@ bool finite_and_not_zero(const strategy_host& strategy) {
 
 std::uint64_t checksum_of_weights(const strategy_host& strategy) {
   std::uint64_t sum = 0xcbf29ce484222325;
-  strategy.read_weights([&](std::span<const float> piece) {
-    for (const float w : piece) sum = (sum ^ std::bit_cast<std::uint32_t>(w)) * 0x100000001b3;
+  strategy.read_weights([&](std::span<const float> weights) {
+    for (const float w : weights) sum = (sum ^ std::bit_cast<std::uint32_t>(w)) * 0x100000001b3;
   });
   return sum;
 }

@@ -17,7 +17,7 @@
 
 namespace regatta {
 
-// The work calls it before each piece of plugin code, for the message about a crash or hang there: "WHO was killed by
+// The work calls it before each use of plugin code, for the message about a crash or hang there: "WHO was killed by
 // SIGSEGV while it DOING". `who` names the plugin, such as "model mlp (FILE)", and is empty if the caller's message
 // names it. `doing` is a phrase such as "was being loaded".
 using stage_function = std::function<void(const std::string& who, const std::string& doing)>;

@@ -46,7 +46,7 @@ struct transport_summary {
 };
 
 // Creates an instance with these parameters (others have their defaults), reads its properties and destroys it. Calls
-// `stage` before each piece of plugin code. Requires that plugins.find() loads the file of the component that it
+// `stage` before each use of plugin code. Requires that plugins.find() loads the file of the component that it
 // returns; call it in a process that may crash, such as a child of run_in_child(). Throws failure: usage if a parameter
 // is wrong; plugin if there is no such transport, its file cannot be loaded or its properties are invalid; if a call of
 // the plugin fails, with the plugin's text and the exit code of its status. [main]

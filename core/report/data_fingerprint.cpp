@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t most_read = 64ull << 20, piece = 64ull << 10, most_files = 256,
-                        pieces_a_file = most_read / most_files / piece;
+constexpr std::uint64_t most_read = 64ull << 20, excerpt = 64ull << 10, most_files = 256,
+                        excerpts_a_file = most_read / most_files / excerpt;
 
 // Returns whether a file of a folder belongs to the data in this format (docs/data.md). Other files, such as
 // vocabularies and results that runs write there, are not read.
@@ -49,8 +49,8 @@ std::map<fs::path, std::uint64_t> files_of(const fs::path& path, const std::stri
   return files;
 }
 
-void add_piece(sha256& sum, std::ifstream& in, std::uint64_t at, std::uint64_t bytes) {
-  std::vector<char> buffer(std::min(bytes, piece));
+void add_bytes(sha256& sum, std::ifstream& in, std::uint64_t at, std::uint64_t bytes) {
+  std::vector<char> buffer(std::min(bytes, excerpt));
   in.seekg(static_cast<std::streamoff>(at));
   while (bytes > 0) {
     const std::uint64_t wanted = std::min<std::uint64_t>(bytes, buffer.size());
@@ -64,8 +64,9 @@ void add_piece(sha256& sum, std::ifstream& in, std::uint64_t at, std::uint64_t b
 void add_content(sha256& sum, const fs::path& file, std::uint64_t size, bool all) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw std::runtime_error("it cannot be opened");
-  if (all || size <= piece * pieces_a_file) return add_piece(sum, in, 0, size);
-  for (std::uint64_t i = 0; i < pieces_a_file; ++i) add_piece(sum, in, (size - piece) / (pieces_a_file - 1) * i, piece);
+  if (all || size <= excerpt * excerpts_a_file) return add_bytes(sum, in, 0, size);
+  for (std::uint64_t i = 0; i < excerpts_a_file; ++i)
+    add_bytes(sum, in, (size - excerpt) / (excerpts_a_file - 1) * i, excerpt);
 }
 
 } // namespace

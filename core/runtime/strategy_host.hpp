@@ -101,7 +101,7 @@ public:
   // device memory, which the host must not access.
   std::span<float> weights() const;
   std::span<float> gradients() const;
-  // Passes the weights, or the gradients, to host code: all at once, or from a device in pieces, in ascending order.
+  // Passes the weights, or the gradients, to host code: all at once, or from a device in ranges, in ascending order.
   // The spans are valid during the call of `to`. Call them between steps; they wait for a device.
   using read_function = std::function<void(std::span<const float>)>;
   void read_weights(const read_function& to) const { read_arena(weights(), to); }

@@ -51,8 +51,8 @@ struct traced_times {
 // gradients become ready. Throws failure (run) if the trace holds no whole step with all of these hooks.
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names);
 
-// [any] Returns the 21 quantiles of positive numbers at probabilities 0, 0.05, ... 1, relative to their mean. Requires a
-// number.
+// [any] Returns the 21 quantiles of positive numbers at probabilities 0, 0.05, ... 1, relative to their mean. Requires
+// a number.
 std::vector<double> relative_quantiles(const std::vector<double>& numbers);
 
 // [any] Throws failure (run) with the figure if steps vary by more than 40 % (standard deviation over mean).

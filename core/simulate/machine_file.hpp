@@ -39,8 +39,8 @@ struct message_costs {
   // How many times those of ping-pong `overhead_ns` and `overhead_ns_per_byte` are, where calibrate has fitted them to
   // steps of two workers; the residual is that of the steps' time. For people.
   std::optional<double> in_training, in_training_residual;
-  // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt: unknown,
-  // nothing. Its residual is that of the time that computing takes.
+  // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt:
+  // unknown, nothing. Its residual is that of the time that computing takes.
   std::optional<double> computing_loss, computing_loss_residual;
   bool operator==(const message_costs&) const = default;
 };
@@ -126,8 +126,8 @@ double step_ns_of(const machine_file& m, double batch);
 // number that was measured, in proportion to the workers where they are more than the cores. 1 if nothing is known.
 double contention_of(const machine_file& m, double workers);
 
-// [any] Returns how many times longer computing takes on a host whose workers have `threads` threads, because others take
-// core_load of its cores: those that are idle first, if the number of cores is known.
+// [any] Returns how many times longer computing takes on a host whose workers have `threads` threads, because others
+// take core_load of its cores: those that are idle first, if the number of cores is known.
 double load_factor(const machine_file& m, std::uint32_t host, double threads);
 
 // [any] Returns the properties of a host, counted from 0.

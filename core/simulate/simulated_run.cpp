@@ -157,8 +157,8 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   }
 }
 
-// Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many as
-// it has threads.
+// Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many
+// as it has threads.
 void set_cores(const run_to_simulate& r, simulation_setup& s) {
   const auto& loss = costs_of(*r.machine, carrier_of(*r.config)).computing_loss;
   if (!(r.machine->cores > 0) || !loss || !r.run->communicates) return;

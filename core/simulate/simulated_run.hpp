@@ -50,9 +50,9 @@ struct run_to_simulate {
 simulation_setup setup_of(const run_to_simulate& r);
 
 // [any] Simulates the run. Returns the rank_record of each rank as JSON, as ranks of a real run send it; what a
-// simulation cannot know, such as losses, is missing, and so are the ranks of a host that leaves. Throws what setup_of(),
-// simulate() and departure_of() throw; failure (usage) if the run has native collectives and GOAL is asked for, (run) if
-// its file cannot be written. Requires a registry that loads.
+// simulation cannot know, such as losses, is missing, and so are the ranks of a host that leaves. Throws what
+// setup_of(), simulate() and departure_of() throw; failure (usage) if the run has native collectives and GOAL is asked
+// for, (run) if its file cannot be written. Requires a registry that loads.
 nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
 
 // [any] Returns whether a run depends on its seed: on times that are drawn.

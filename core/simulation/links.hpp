@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a message from a send to its receiver: the sender's processor, the outgoing link, the latency, the links of
-// switches (up from the sender's, down to the receiver's), the incoming link, the receiver's processor
+// The way of a message from a send to its receiver: the sender's processor, the outgoing link, the latency, the links
+// of switches (up from the sender's, down to the receiver's), the incoming link, the receiver's processor
 // (network_options). Stages that cost nothing are left out.
 //
 // With link_order::shared, what happens at the same time has no order: messages of one time pass a stage together, in a
@@ -27,9 +27,9 @@ public:
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds; false if none is posted yet.
   virtual bool adds(const network_message& m) const = 0;
-  // The processor of a rank works on messages for `ns` until `end`. `end` may be in the past: the work of a receive begins
-  // with the first byte, and is reported when the last one has come. `receives`: whether it is that of a receive. The
-  // sends of a rank take turns, and so do its receives; both may go on at once.
+  // The processor of a rank works on messages for `ns` until `end`. `end` may be in the past: the work of a receive
+  // begins with the first byte, and is reported when the last one has come. `receives`: whether it is that of a
+  // receive. The sends of a rank take turns, and so do its receives; both may go on at once.
   virtual void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) = 0;
 
 protected:

@@ -94,7 +94,7 @@ TEST_CASE("a plugin that an option named is found where it was") {
   CHECK(program(s, "run --again r --plugin-path moved --progress never --out found").code == 0);
 }
 
-TEST_CASE("what cannot be as it was is refused or said, by name") {
+TEST_CASE("run --again refuses or names each thing that is not as it was") {
   const temporary_folder s;
   regatta::generate_cifar10_like(s.path / "data", 20, 1);
   std::string toml = two_strategies;

@@ -227,7 +227,7 @@ TEST_CASE("sources are packed and built again against an installation") {
   CHECK(has(read(s.path / "err"), "cannot be built here; the end of "));
 }
 
-TEST_CASE("what is no artifact, or would leave the folder, is refused with the reason") {
+TEST_CASE("a file that is no artifact, or would leave the folder, is refused with the reason") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << experiment;
   REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);

@@ -127,7 +127,7 @@ TEST_CASE("lines of ranks and coordinator are shown up to a level") {
   CHECK(detailed.err.find("waiting for 2 ranks on ") != std::string::npos);
 }
 
-TEST_CASE("what cannot be is refused before anything runs") {
+TEST_CASE("invalid options are refused before anything runs") {
   const temporary_folder s;
   for (const char* wrong : {"--op gather", "--min 8", "--min 1MiB --max 8B", "--ranks 1", "--set tcp.chunk",
                             "--set mpi.x=1", "--set tcp.nonsense=1", "--algorithm tree", "--spin long", "--format xml",

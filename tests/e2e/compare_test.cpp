@@ -96,7 +96,7 @@ algorithm = "ring"
   CHECK_FALSE(has(program(s, "compare b").out, "a baseline that sends gradients in 16 bits"));
 }
 
-TEST_CASE("what cannot be compared is refused with the file and what was expected") {
+TEST_CASE("a document that cannot be compared is refused with its name and the expected schema") {
   const temporary_folder s;
   std::ofstream(s.path / "other.json") << R"({"schema": "regatta.comm/1"})";
   std::ofstream(s.path / "broken.json") << "{";

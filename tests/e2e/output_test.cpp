@@ -116,7 +116,7 @@ TEST_CASE("whatever a plugin prints, standard output is the document") {
   CHECK(has(program(s, "run --keys").out, "[optimizer]"));
 }
 
-TEST_CASE("what ranks write and log lies in a file a rank, cleaned, and is shown up to a level") {
+TEST_CASE("output and logs of each rank are in its file, cleaned, and are shown up to a level") {
   const temporary_folder s;
   write(s.path / "x.toml", noisy);
   const outcome o = program(s, "run x.toml --out result --progress never --sweep train.batch=4,8");
@@ -177,7 +177,7 @@ TEST_CASE("a rank that dies is named together with the file of what it wrote") {
   CHECK(has(read(s.path / o.err.substr(at, o.err.find_first_of("\n ;", at) - at)), "NOISE written in a step"));
 }
 
-TEST_CASE("what plugins and data do not allow is refused before anything starts, with its place") {
+TEST_CASE("settings that plugins or data do not allow are refused before the start, with their place in the file") {
   const temporary_folder s;
   const std::string dataset = small + "[data]\nsource = \"dataset\"\n";
   write(s.path / "rubbish", "rubbish\n");

@@ -115,7 +115,7 @@ TEST_CASE("Markdown links to the figures that it writes, and shows a step of the
   CHECK(program(s, "report r --format markdown").out.find("This result has no trace.") != std::string::npos);
 }
 
-TEST_CASE("what cannot be shown is refused with the reason") {
+TEST_CASE("files without a result are refused with the reason") {
   const temporary_folder s;
   s.write("other.json", "{\"schema\": \"regatta.check/1\"}");
   s.write("half.json", "{\"schema\": ");

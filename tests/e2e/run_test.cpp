@@ -162,7 +162,7 @@ TEST_CASE("resume runs what is missing and refuses another experiment") {
   CHECK(!fs::exists(s.path / "results"));
 }
 
-TEST_CASE("what cannot be is refused before anything starts") {
+TEST_CASE("invalid settings are refused before anything starts") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const auto refused = [&](const std::string& options, int code, const std::string& says) {

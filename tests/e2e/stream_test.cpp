@@ -117,7 +117,7 @@ TEST_CASE("a producer of other shapes, and one that is silent, end the run with 
   CHECK(text.find("no batch came for 0.5 s") != std::string::npos);
 }
 
-TEST_CASE("what is wrong with a message is said by name") {
+TEST_CASE("a message that does not fit the model is refused with the reason") {
   // Sends one message again and again: the parts that the expression in its second argument gives.
   const std::string script = R"(
 import json, sys, zmq

@@ -122,7 +122,7 @@ constexpr std::size_t sizes[] = {1, 7, 64, 1000, 70001};
 
 } // namespace
 
-TEST_CASE("a matrix product is the host's, except for the order of sums, however the matrices are stored") {
+TEST_CASE("a GEMM has the host's results but for the order of sums, however the matrices are stored") {
   opened d;
   REQUIRE(bool(d.functions().gemm));
   for (const std::uint32_t flags : {0U, 1U, 2U, 3U})
@@ -178,7 +178,7 @@ TEST_CASE("a stream has a handle, by which others enqueue work") {
   CHECK(a != b);
 }
 
-TEST_CASE("what a device fills, adds and scales is what the host does") {
+TEST_CASE("a device fills, adds and scales with the host's results") {
   opened d;
   for (const std::size_t n : sizes) {
     CAPTURE(n);
@@ -242,7 +242,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
   }
 }
 
-TEST_CASE("a place outside is left out") {
+TEST_CASE("an indexed fill skips indices outside the target") {
   opened d;
   float* y = d.make(numbers(4, 1));
   const auto before = d.read(y, 4);
@@ -257,7 +257,7 @@ TEST_CASE("a place outside is left out") {
   check_same(d.read(y, 4), {before[0], before[1], 9, before[3]});
 }
 
-TEST_CASE("conversions are the host's") {
+TEST_CASE("conversions between types have the host's results") {
   opened d;
   for (const auto& [type, half] : {std::pair{RG_F16, conversion::half::fp16}, {RG_BF16, conversion::half::bf16}}) {
     auto x = numbers(1000, 4);
@@ -313,7 +313,7 @@ TEST_CASE("conversions are the host's") {
   }
 }
 
-TEST_CASE("norms count what is not finite, and clipping leaves that alone") {
+TEST_CASE("norms count elements that are not finite, and clipping leaves these as they are") {
   opened d;
   for (const std::size_t n : sizes) {
     auto x = numbers(n, 6);
@@ -355,7 +355,7 @@ TEST_CASE("norms count what is not finite, and clipping leaves that alone") {
   }
 }
 
-TEST_CASE("the largest elements are found as on the host, whatever equals what") {
+TEST_CASE("the largest elements are those that the host finds, with equal elements, too") {
   opened d;
   for (const std::size_t n : sizes)
     for (const int kinds : {0, 3, 1}) { // distinct values: all, few, one
@@ -404,7 +404,7 @@ TEST_CASE("the largest elements are found as on the host, whatever equals what")
     }
 }
 
-TEST_CASE("every optimiser's update is the host's") {
+TEST_CASE("every optimizer's update has the host's results") {
   opened d;
   const std::size_t n = 1003;
   for (const std::uint32_t rule : {RG_SGD, RG_MOMENTUM, RG_NESTEROV, RG_ADAGRAD, RG_ADAM})
@@ -506,7 +506,7 @@ TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
   CHECK(host[n - 1] == 3);
 }
 
-TEST_CASE("what a device cannot do is refused by name") {
+TEST_CASE("a device refuses an unknown kind of work and a GPU that is not there, by name") {
   opened d;
   auto w = d.work(RG_OP_SEND);
   CHECK(d.functions().work(d.self(), 0, &w) == RG_E_UNSUPPORTED);

@@ -23,7 +23,7 @@ struct stream {
 
 } // namespace
 
-TEST_CASE("what was captured is replayed with the memory's contents of that time, and the arguments of the capture") {
+TEST_CASE("a replay uses the memory's present contents and the arguments of the capture") {
   stream on;
   cudnn::captured_graph r;
   std::string refused;
@@ -56,7 +56,7 @@ TEST_CASE("host functions are work of the stream: a wait for it ends behind them
   }
 }
 
-TEST_CASE("what cannot be captured is launched every time, and says why") {
+TEST_CASE("work that cannot be captured is launched every time, and the reason is reported") {
   stream on, other;
   void* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, 4) == cudaSuccess);

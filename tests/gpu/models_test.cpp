@@ -224,7 +224,7 @@ TEST_CASE("the loss scale halves at once and doubles after 2000 good steps") {
   CHECK(s.value() == cudnn::loss_scale::most);
 }
 
-TEST_CASE("what is needed at once never shares memory, and what is not may") {
+TEST_CASE("buffers that are needed at once never share memory; others may") {
   std::vector<cudnn::lifetime> all;
   for (std::uint32_t i = 0; i < 200; ++i) {
     const auto bits = rg::random_bits(1, i);
@@ -246,7 +246,7 @@ TEST_CASE("what is needed at once never shares memory, and what is not may") {
   CHECK(total < sum / 2);
 }
 
-TEST_CASE("ids are put in order by their row, then by their place") {
+TEST_CASE("ids are sorted by row, then by position") {
   const std::vector<std::int32_t> ids = {5, -1, 2, 5, 9, 2, 5};
   cudnn::row_order order(ids.size());
   std::vector<std::int32_t> rows(ids.size()), begin(ids.size() + 1), places(ids.size());

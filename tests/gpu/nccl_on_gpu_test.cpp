@@ -165,7 +165,7 @@ void run(std::uint32_t rank, int control, bool dies) {
     require(t.begin(collective(RG_OP_ALL_GATHER, a, all, rank, length)) == RG_OK, "all_gather");
     finish(t, 1);
     a.expect(3, 2, "a share did not come", 0, length);
-    a.expect(static_cast<float>(rank + 1), 1, "what is no part of the buffer was changed", length);
+    a.expect(static_cast<float>(rank + 1), 1, "an element outside the buffer was changed", length);
   }
   a.fill(static_cast<float>(rank + 1));
   auto copy = collective(RG_OP_BROADCAST, a, all, rank);

@@ -375,24 +375,24 @@ TEST_CASE("tables: geo_ps merges rows by Paddle's rule, or replaces them, to the
   CHECK(ends[0] != ends[1]);
 }
 
-TEST_CASE("tables: geo_ps sends in a period every row that was touched, once, in pieces") {
+TEST_CASE("tables: geo_ps sends in a period every row that was touched, once, in messages of a few rows") {
   simulation_setup s;
   s.strategy = "geo_ps";
   s.parameters = {{"k", 3}};
   s.steps = 3;
   s.tensors.clear();
   s.table_rows = 100'000;
-  s.table_row = 70'000; // three rows a piece
+  s.table_row = 70'000; // three rows a message
   s.touched = 20;
   s.servers = 1;
   std::set<std::uint64_t> touched;
   for (std::uint64_t step = 0; step < s.steps; ++step)
     for (const std::uint64_t row : rows_touched(s, 0, step)) touched.insert(row);
-  const std::uint64_t pieces = (touched.size() + 2) / 3, words = 3;
+  const std::uint64_t messages = (touched.size() + 2) / 3, words = 3;
   const auto r = simulate(plugins(), s);
-  CHECK(r.counted[0].messages_sent == 2 * pieces + 2); // the period's end, and goodbye
-  CHECK(r.counted[0].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (pieces + 2));
-  CHECK(r.counted[1].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (pieces + 1));
+  CHECK(r.counted[0].messages_sent == 2 * messages + 2); // the period's end, and goodbye
+  CHECK(r.counted[0].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (messages + 2));
+  CHECK(r.counted[1].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (messages + 1));
 }
 
 TEST_CASE("tables: geo_ps tells a worker at the end of a period what anybody has pushed since") {
@@ -413,7 +413,8 @@ TEST_CASE("tables: geo_ps tells a worker at the end of a period what anybody has
       for (const std::uint64_t row : rows_touched(s, w, step)) mine.insert(row);
     pushed.insert(mine.begin(), mine.end());
     const std::uint64_t row = 8 + 4 * static_cast<std::uint64_t>(s.table_row);
-    // A piece from and to each of the two servers, whose header has three words, as have the period's end and goodbye.
+    // A message from and to each of the two servers, whose header has three words, as have the period's end and
+    // goodbye.
     CHECK(r.counted[w].messages_sent == 2 * 2 + 2 + 2);
     CHECK(r.counted[w].bytes_sent == mine.size() * row + 24 * (2 + 2 + 2));
     CHECK(r.counted[w].messages_received == 2 * 2 + 2);

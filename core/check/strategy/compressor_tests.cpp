@@ -309,7 +309,7 @@ std::vector<test> compressor_tests() {
       {"unbiased", "over many seeds the mean of the decompressed messages is the gradient", compressors::unbiased},
       {"contraction", "the square of a message's error is at most 1 - delta of the gradient's",
        compressors::contraction},
-      {"residual", "what was sent and the residual are together the sum of all gradients", compressors::residual},
+      {"residual", "the messages and the residual together are the sum of all gradients", compressors::residual},
       {"message-sums", "the sum of two messages decompresses to the sum of both", compressors::message_sums},
   };
 }

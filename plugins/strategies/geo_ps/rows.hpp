@@ -202,8 +202,8 @@ private:
     std::uint64_t now = 0;                 // rows of this step
   };
 
-  // Returns the values in a buffer. Those of ghosts have no bytes (a simulation): none then, also for each of their rows,
-  // and only row numbers are kept.
+  // Returns the values in a buffer. Those of ghosts have no bytes (a simulation): none then, also for each of their
+  // rows, and only row numbers are kept.
   std::span<float> values_of(rg_buffer b) const {
     float* const first = comm.pointer<float>(b);
     return first ? std::span(first, b.count) : std::span<float>();

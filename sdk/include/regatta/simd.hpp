@@ -7,9 +7,9 @@
 //   }
 //   void add(float* y, const float* x, std::size_t n) noexcept { rg::simd::widest<add_loop>(y, x, n); }
 //
-// widest() compiles a function once per instruction set (AVX-512, AVX2, baseline) and calls the version for `chosen`. The
-// functions that it calls are inlined where their definition is known (clang: if they are short); others are compiled
-// once, for the baseline. On other processors than x86-64 there is one version.
+// widest() compiles a function once per instruction set (AVX-512, AVX2, baseline) and calls the version for `chosen`.
+// The functions that it calls are inlined where their definition is known (clang: if they are short); others are
+// compiled once, for the baseline. On other processors than x86-64 there is one version.
 //
 // Results are bit-identical on every instruction set if the file is compiled with -ffp-contract=off (AVX-512 and FMA
 // have fused multiply-adds) and without -ffast-math.
@@ -29,8 +29,8 @@
 
 namespace rg::simd {
 
-// Instruction sets, each with those before it: the levels that oneDNN has under these names, and `baseline` for what the
-// compiler assumes anyway (SSE2 on x86-64, all of another processor). widest() has no version for the last two.
+// Instruction sets, each with those before it: the levels that oneDNN has under these names, and `baseline` for what
+// the compiler assumes anyway (SSE2 on x86-64, all of another processor). widest() has no version for the last two.
 enum class isa { baseline, avx2, avx512_core, avx512_core_bf16, avx512_core_amx };
 inline constexpr std::array<std::string_view, 5> isa_names{"baseline", "avx2", "avx512_core", "avx512_core_bf16",
                                                            "avx512_core_amx"};
@@ -56,8 +56,8 @@ inline isa supported() noexcept {
 #endif
 }
 
-// Returns the level that the environment variable REGATTA_ISA allows, by its name; without it, or with another text, the
-// highest one. Reads the variable in each call. [main]
+// Returns the level that the environment variable REGATTA_ISA allows, by its name; without it, or with another text,
+// the highest one. Reads the variable in each call. [main]
 inline isa allowed() noexcept {
   const char* const text = std::getenv("REGATTA_ISA");
   std::size_t level = 0;
@@ -70,8 +70,8 @@ inline isa choose() noexcept {
   return allowed() < supported() ? allowed() : supported();
 }
 
-// The level of widest() in this plugin or program, chosen when it is loaded. The engine sets REGATTA_ISA in a rank before
-// it loads the plugins.
+// The level of widest() in this plugin or program, chosen when it is loaded. The engine sets REGATTA_ISA in a rank
+// before it loads the plugins.
 inline isa chosen = choose();
 
 #ifdef RG_SIMD_X86

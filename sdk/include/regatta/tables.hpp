@@ -4,9 +4,9 @@
 // (replicated_tables), or servers hold them, row r on server r mod S (table_client, table_server). docs/algorithms.md
 // has the messages and their sizes. The rows of a step are known when it begins, their gradients when it ends.
 //
-// These classes read and write row numbers themselves, but no values: in simulations with ghosts, row numbers have bytes.
-// Their constructors are for the strategy's constructor. Their coroutines throw rg::error if an operation fails, and do
-// nothing for a model without sparse tables, except where a comment says otherwise.
+// These classes read and write row numbers themselves, but no values: in simulations with ghosts, row numbers have
+// bytes. Their constructors are for the strategy's constructor. Their coroutines throw rg::error if an operation fails,
+// and do nothing for a model without sparse tables, except where a comment says otherwise.
 #pragma once
 
 #include <regatta/strategy.hpp>

@@ -147,9 +147,9 @@ public:
   }
 
   bool await_ready() const noexcept { return false; }
-  // Runs the task until it suspends or ends; if it has ended, the awaiting coroutine goes on. A transfer to the task and
-  // back would need no such call, but where the compiler makes no tail calls (-O0, -O1), a loop that awaits tasks that
-  // do not suspend would overflow the stack.
+  // Runs the task until it suspends or ends; if it has ended, the awaiting coroutine goes on. A transfer to the task
+  // and back would need no such call, but where the compiler makes no tail calls (-O0, -O1), a loop that awaits tasks
+  // that do not suspend would overflow the stack.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     handle_.resume();
     if (handle_.done()) return false;

@@ -30,7 +30,7 @@ std::string nested(std::size_t deep) {
 
 } // namespace
 
-TEST_CASE("what nests too deep is refused, whatever it is nested in") {
+TEST_CASE("JSON and CBOR that nest too deep are refused") {
   CHECK(parse_json(nested(64)).is_array());
   CHECK(refusal([] { parse_json(nested(65)); }) == "JSON nested more than 64 deep");
   CHECK(refusal([] { parse_json(nested(200'000)); }) == "JSON nested more than 64 deep");
@@ -40,7 +40,7 @@ TEST_CASE("what nests too deep is refused, whatever it is nested in") {
   CHECK(refusal([] { parse_cbor(std::vector<std::uint8_t>(200'000, 0x81)); }) == "CBOR nested more than 64 deep");
 }
 
-TEST_CASE("what is fine comes through, what is none is refused with a reason") {
+TEST_CASE("valid JSON and CBOR are read, others are refused with a reason") {
   const json value = {{"a", {1, -2, 3.5, "text", nullptr, true}}, {"b", json::binary({1, 2})}};
   CHECK(parse_cbor(json::to_cbor(value)) == value);
   const json text = {{"a", {1, -2, 3.5, "\xc3\xa9", nullptr, true}}};

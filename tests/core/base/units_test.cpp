@@ -44,7 +44,7 @@ TEST_CASE("rates") {
   CHECK(exact_bits_per_second(1e10) == "10Gbit/s");
 }
 
-TEST_CASE("what is printed exactly reads back") {
+TEST_CASE("exactly printed values read back") {
   for (std::int64_t v : {0L, 1L, 7L, 1023L, 1024L, 1536L, 3'600'000'000'000L, (1L << 62), -65536L,
                          std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
     CAPTURE(v);

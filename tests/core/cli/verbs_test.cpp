@@ -88,7 +88,7 @@ TEST_CASE("where plugins are searched, in order") {
   CHECK_THROWS_AS(registry({"/nowhere"}), failure);
 }
 
-TEST_CASE("list: what is there, where, and what is not usable") {
+TEST_CASE("list: the plugins with their files, and the files that are not usable") {
   const folder f;
   f.add("good");
   int code = -1;
@@ -133,7 +133,7 @@ TEST_CASE("describe: parameters and capabilities") {
   CHECK(j["capabilities"]["memory"] == nlohmann::json({"host"}));
 }
 
-TEST_CASE("describe: what a strategy promises about weights and waiting") {
+TEST_CASE("describe: a strategy's promises about weights and waiting") {
   const std::filesystem::path plugins = REGATTA_PLUGINS;
   const auto promises = [&](const std::string& id, const std::vector<std::string>& set = {}) {
     const auto can = parsed(printed([&] { describe_verb({plugins}, "strategy/" + id, true, set); })).at("capabilities");
@@ -157,7 +157,7 @@ TEST_CASE("describe: what a strategy promises about weights and waiting") {
             "waits for the slowest    when 4 steps ahead"));
 }
 
-TEST_CASE("describe: what is asked wrongly, and what is not there") {
+TEST_CASE("describe: wrong names and parameters, and a component that is not there, are refused") {
   const folder f;
   f.add("good");
   auto describe = [&](const std::string& name, const std::vector<std::string>& set = {}) {

@@ -226,7 +226,7 @@ TEST_CASE("keys in step") {
         "f.toml:5:7: error: train.batch: is swept twice");
 }
 
-TEST_CASE("what does not go together") {
+TEST_CASE("settings that contradict each other are refused") {
   CHECK(after_model("[train]\nbatch = 32\nscaling = \"strong\"\n[cluster]\nworkers = 3\n") ==
         "f.toml:4:9: error: train.batch: expected a multiple of cluster.workers (3) with train.scaling = \"strong\", "
         "got 32");
@@ -323,7 +323,7 @@ TEST_CASE("keys that make no difference are named") {
   CHECK(load(resolved_toml(load(mlp + "[optimizer]\nplugin = \"sgd\"\n").cases[0])).notices.empty());
 }
 
-TEST_CASE("what is found out later is said with the place in the file") {
+TEST_CASE("an error that is found after loading has the place in the file") {
   const experiment e =
       load(mlp + "[cluster]\nservers = 0\n[sweep]\n\"train.batch\" = [1, 2]\n", {{"cluster.hosts=2"}, {}});
   const auto before = [&](const std::string& text) {

@@ -121,7 +121,7 @@ TEST_CASE("a valid file with bytes changed, taken out or doubled") {
   }
 }
 
-TEST_CASE("what would exhaust the stack, the memory or the patience") {
+TEST_CASE("texts that could exhaust the stack, the memory or the time are survived") {
   const auto repeated = [](const std::string& piece, int n) {
     std::string text;
     for (int i = 0; i < n; ++i) text += piece;

@@ -264,7 +264,7 @@ TEST_CASE("a frame above the limits is refused before it is sent") {
   CHECK_FALSE(done);
 }
 
-TEST_CASE("what is no frame is refused before anything is allocated for it") {
+TEST_CASE("bytes that are no frame are refused before anything is allocated for them") {
   const auto prefix = [](const char* magic, std::uint32_t header, std::uint64_t payload) {
     blob out(magic, magic + 4);
     for (int i = 0; i < 4; ++i) out.push_back(static_cast<std::uint8_t>(header >> (8 * i)));
@@ -452,7 +452,7 @@ TEST_CASE("control groups: v2 nested, v1, in containers, absent") {
   CHECK(cgroup_cpu_limit(root) == doctest::Approx(2.5));
 }
 
-TEST_CASE("memory: what control groups leave, and whether the kernel killed for it") {
+TEST_CASE("memory: the bytes that control groups leave, and whether the kernel killed for it") {
   namespace fs = std::filesystem;
   const test::temporary_folder folder;
   const fs::path& root = folder.path;

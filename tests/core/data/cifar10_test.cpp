@@ -103,7 +103,7 @@ TEST_CASE("shuffled: every sample once an epoch, N workers as one, evaluation in
   for (std::uint64_t k = 0; k < 10; ++k) CHECK(fill(*evaluation, bytes_and_label, k, 1, 0, 1).bytes[0][0] == k);
 }
 
-TEST_CASE("what is wrong with a folder or a file is said, with its name") {
+TEST_CASE("errors in a folder or a file are reported with its name") {
   const temporary_folder folder;
   const auto refused = [&](exit_code code, const std::vector<rg_input>& inputs = image_and_label) {
     return failure_of([&] { make_source(cifar10(folder.path), inputs, 1); }, code);
@@ -141,7 +141,7 @@ TEST_CASE("what is wrong with a folder or a file is said, with its name") {
   CHECK(contains(refused(exit_code::usage), "data_batch_3.bin: is not a regular file"));
 }
 
-TEST_CASE("the made-up set reads back, is the same for the same seed, and has all classes") {
+TEST_CASE("the generated set reads back, is the same for the same seed, and has all classes") {
   const temporary_folder one, same, other;
   generate_cifar10_like(one.path / "deep" / "er", 40, 1);
   generate_cifar10_like(same.path, 40, 1);
@@ -170,7 +170,7 @@ TEST_CASE("the made-up set reads back, is the same for the same seed, and has al
   CHECK(contains(failure_of([&] { generate_cifar10_like(blocker, 1, 1); }, exit_code::run), "file"));
 }
 
-TEST_CASE("the made-up set can be learnt: the nearest mean of a class beats chance, but is not perfect") {
+TEST_CASE("the generated set can be learnt: the nearest mean of a class beats chance, but is not perfect") {
   const temporary_folder folder;
   generate_cifar10_like(folder.path, 400, 1);
   auto train = make_source(cifar10(folder.path), image_and_label, 1);

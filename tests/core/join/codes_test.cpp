@@ -26,7 +26,7 @@ TEST_CASE("codes are long, differ, and are read as people type them") {
   CHECK(secret_of_code(code) != secret_of_code(*all.rbegin()));
 }
 
-TEST_CASE("what cannot be a code is refused") {
+TEST_CASE("a text that cannot be a code is refused") {
   for (const char* wrong :
        {"", "K7QF-2MXD-9RTC-H4W", "K7QF-2MXD-9RTC-H4WNA", "K7QF-2MXD-9RTC-H4WI", "K7QF_2MXD-9RTC-H4WN"})
     CHECK_THROWS_AS(secret_of_code(wrong), failure);

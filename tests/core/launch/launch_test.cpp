@@ -503,7 +503,7 @@ TEST_CASE("ranks that wait for each other for ever are found") {
   CHECK(has(o.message(), "rank 1 has given its result"));
 }
 
-TEST_CASE("what a rank started does not outlive it") {
+TEST_CASE("a process that a rank started does not outlive it") {
   CHECK(run(plan_of(2, {step("grandchild"), step("result", {{"value", 1}})})).message() == "");
   const auto o = run(plan_of({hang, {step("grandchild"), step("signal", {{"number", SIGKILL}})}}));
   CHECK(has(o.message(), "killed by SIGKILL"));
@@ -526,7 +526,7 @@ TEST_CASE("a run that cannot start says why") {
   CHECK(no_children());
 }
 
-TEST_CASE("what a hook throws comes out, and nothing is left") {
+TEST_CASE("an exception of a hook comes out, and no process is left") {
   CHECK_THROWS_WITH_AS(run(plan_of(3, hang),
                            [](observed& o) {
                              if (o.count("hanging") == 2) throw std::logic_error("enough");

@@ -56,7 +56,7 @@ TEST_CASE("a thread that cannot be started ends the measurement, and the threads
   threads_left.reset();
 }
 
-TEST_CASE("what a thread cannot prepare is thrown after all have ended") {
+TEST_CASE("an exception of a thread's preparation is thrown after all threads have ended") {
   CHECK_THROWS_AS(rates_together(3, std::chrono::milliseconds(5),
                                  [](std::size_t t) -> std::function<void()> {
                                    if (t == 1) throw std::runtime_error("no memory");

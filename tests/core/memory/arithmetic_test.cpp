@@ -94,7 +94,7 @@ TEST_CASE("the sum of squares is exact enough and in double") {
   CHECK(std::isfinite(arithmetic::sum_of_squares(huge).sum_of_squares));
 }
 
-TEST_CASE("what is not finite is counted wherever it stands, and left out of the sum") {
+TEST_CASE("an element that is not finite is counted at every index, and left out of the sum") {
   constexpr float bad[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                            std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()};
   for (std::size_t at = 0; at < 131; ++at) {

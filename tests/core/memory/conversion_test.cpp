@@ -60,7 +60,7 @@ TEST_CASE("all 65536 values are widened to what they mean, and come back as they
 }
 
 TEST_CASE(
-    "what lies between two values becomes the nearer one, half way the even one, and beyond the largest infinity") {
+    "a number between two values becomes the nearer one, half way the even one, and beyond the largest infinity") {
   for (const half type : types) {
     const int last = type == half::fp16 ? 0x7bff : 0x7f7f; // the largest that is finite
     for (int i = 0; i < last; i += type == half::fp16 ? 1 : 3) {

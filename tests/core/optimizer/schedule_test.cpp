@@ -84,7 +84,7 @@ TEST_CASE("lengths in epochs are lengths in steps times the steps of an epoch") 
   CHECK(refusal(c).find("no epochs") != std::string::npos);
 }
 
-TEST_CASE("what makes no schedule is refused by name") {
+TEST_CASE("an incomplete or unknown schedule is refused with its key") {
   CHECK(refusal(named("step")).starts_with("optimizer.schedule.milestones: expected"));
   CHECK(refusal(named("linear")).starts_with("optimizer.schedule.length: expected"));
   CHECK(refusal(named("exponential")).starts_with("optimizer.schedule.every: expected"));

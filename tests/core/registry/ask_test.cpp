@@ -44,7 +44,7 @@ bool has(const std::string& text, const char* part) {
 
 } // namespace
 
-TEST_CASE("what the child returns comes back as data") {
+TEST_CASE("the child's result comes back as data") {
   CHECK(run_in_child([](const stage_function&) { return json("a = b\nc"); }) == "a = b\nc");
   CHECK(run_in_child([](const stage_function& stage) {
           stage("", "one");
@@ -55,7 +55,7 @@ TEST_CASE("what the child returns comes back as data") {
         1 << 20);
 }
 
-TEST_CASE("what ends the child becomes a line") {
+TEST_CASE("each way in which the child ends becomes a line") {
   const auto killed = failed([](const stage_function& stage) -> json {
     stage("", "was at the first");
     stage("model m (m.so)", "was at the second");

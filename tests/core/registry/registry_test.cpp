@@ -80,7 +80,7 @@ TEST_CASE("a sound C99 plugin") {
   CHECK(l.transport.create(nullptr, parameter_values(l, {}).data(), &self) == RG_OK);
 }
 
-TEST_CASE("smaller structs: what they lack is null, what lies behind them is not read") {
+TEST_CASE("smaller structs: members that they lack are null, bytes behind them are not read") {
   const folder f;
   f.add("older");
   const registry r = registry({f.path}).loading();
@@ -97,7 +97,7 @@ TEST_CASE("smaller structs: what they lack is null, what lies behind them is not
   CHECK(parameter_values(c, {}).data()[1].i == 2);
 }
 
-TEST_CASE("larger structs: what is added is left out; a kind of the future is told and does not hurt the rest") {
+TEST_CASE("larger structs: added members are left out; a kind of the future is reported and does not hurt the rest") {
   const folder f;
   f.add("newer");
   const registry r = registry({f.path}).loading();
@@ -304,7 +304,7 @@ TEST_CASE("a file among the folders counts before those behind it") {
   CHECK(r.hidden()[0].by == first);
 }
 
-TEST_CASE("what is not there is told with a near name and what is there") {
+TEST_CASE("an unknown component is reported with a near name and the components that are there") {
   const folder f;
   f.add("good");
   f.add("older");

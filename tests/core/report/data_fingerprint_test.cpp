@@ -54,7 +54,7 @@ TEST_CASE("of the images of a data set those in the folders of classes count") {
   CHECK(d.of("imagenet")["sha256"] != before["sha256"]);
 }
 
-TEST_CASE("of large data pieces are read, the first and the last bytes among them") {
+TEST_CASE("of large data excerpts are read, the first and the last bytes among them") {
   const data_folder d;
   d.write("x.bin", "");
   const auto file = d.path / "x.bin";

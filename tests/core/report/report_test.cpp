@@ -72,7 +72,7 @@ replicas identical   result checks passed   results/a/result.json
 )");
 }
 
-TEST_CASE("what lies in sparse tables is no gradient that travels whole, and waiting for input shows") {
+TEST_CASE("weights in sparse tables do not count as dense gradients, and waiting for input shows") {
   json result = report_fixture::result();
   for (json& entry : result["results"]) entry["table_parameters"] = 10000010;
   for (const double input : {0.0001, 0.25}) {
@@ -220,7 +220,7 @@ TEST_CASE("swept keys are columns, in the order of the sweep, unless they do not
   CHECK(has(text, "   1 thread a worker   data constant, content normal\nworkers: 2\n"));
 }
 
-TEST_CASE("what an asynchronous strategy missed stands beside its loss") {
+TEST_CASE("the staleness of an asynchronous strategy stands beside its loss") {
   json r = report_fixture::result();
   CHECK_FALSE(has(render(r, format::console), "staleness"));
   r["results"][1]["strategy"] = {{"staleness", {{"counts", {{"0", 3}, {"7", 1}}}, {"mean", 1.75}, {"max", 7}}}};
@@ -333,7 +333,7 @@ batch \ model           vgg16               bert
   CHECK(render_pivot(result, false).starts_with("throughput [sentences/s, global]\n"));
 }
 
-TEST_CASE("what [report] asks for has a unit and a scope in every format") {
+TEST_CASE("each figure of [report] has a unit and a scope in every format") {
   json result = report_fixture::result();
   for (json& e : result["results"]) {
     e["step_seconds"] = {{"median", 0.5}, {"p99", 0.75}};
@@ -421,7 +421,7 @@ TEST_CASE("the heading says which model it is, what it trains on and how") {
   CHECK(has(render(result, format::console), "   model.layers: 4\n"));
 }
 
-TEST_CASE("what is lost adds up, gains have a minus") {
+TEST_CASE("losses of efficiency add up, gains have a minus") {
   json result = report_fixture::result();
   report_fixture::scale(result["results"][1], 1.021,
                         {{"input", 0.0},

@@ -415,7 +415,7 @@ TEST_CASE("replicas are not asked of those who need not agree") {
   CHECK(case_entry(none, weak(), {{ends_together, {}, {}}})["replicas_identical"].is_null());
 }
 
-TEST_CASE("what spoils a result is said, once") {
+TEST_CASE("each warning about a result is given once") {
   case_facts facts = weak();
   facts.warnings = {"oversubscribed: 4 ranks x 1 thread on 2 cores"};
   run_figures slow = run(100, shared), fast = run(120, shared);

@@ -170,7 +170,7 @@ TEST_CASE("the pace of a worker is its step without the time that it was blocked
   CHECK(f.paces[1].last == Approx(2.0 / 3));
 }
 
-TEST_CASE("what a step is stalled by before its backward pass belongs to the step before") {
+TEST_CASE("a stall before a step's backward pass belongs to the step before") {
   // Both compute 10 ms a step. Worker 1 ends its backward pass of step 0 at 40 ms; worker 0 began step 1 at 10 ms and
   // is stalled from 12 to 45 ms: 28 ms of waiting for worker 1, 5 ms of bytes.
   rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 33, 0}}),
@@ -441,7 +441,7 @@ TEST_CASE("of several runs, medians of the sensors, and the highest of what is h
   CHECK(g.utilisation == 0.5);
 }
 
-TEST_CASE("what is read of this process and machine is plausible") {
+TEST_CASE("readings of this process and machine are plausible") {
   CHECK(memory_peak_bytes() > 1 << 20);
   CHECK(process_cpu_seconds() > 0);
   CHECK(steal_between(cpu_ticks{100, 5}, cpu_ticks{200, 15}) == 0.1);
@@ -502,7 +502,7 @@ TEST_CASE("losses and evaluations have their step, and when it ended in the time
   CHECK(f.evaluation_seconds == Approx(0.008));
 }
 
-TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean over those who report them") {
+TEST_CASE("a strategy's counts are over all ranks, its sums a step the mean over the ranks that report them") {
   const std::vector<phases> steps(4, {0, 1, 1, 0, 0, 0});
   rank_record a = worker(0, 0, steps), b = worker(1, 0, steps);
   a.strategy.count("staleness", 0);

@@ -30,7 +30,7 @@ std::string error(const rg_op_collective& o) {
 
 } // namespace
 
-TEST_CASE("what is right") {
+TEST_CASE("correct calls are accepted") {
   CHECK(error(call(RG_OP_ALL_REDUCE, 48, 48)) == "");
   CHECK(error(call(RG_OP_REDUCE_SCATTER, 48, 16)) == "");
   CHECK(error(call(RG_OP_REDUCE_SCATTER, 33, 16)) == ""); // 3 cache lines, the last one short
@@ -74,7 +74,7 @@ TEST_CASE("counts") {
   CHECK(error(o) == "this collective has no counts");
 }
 
-TEST_CASE("what is wrong") {
+TEST_CASE("wrong calls are refused with the reason") {
   CHECK(error(call(RG_OP_ALL_REDUCE, 48, 47)) == "source and target have different counts");
   CHECK(error(call(RG_OP_REDUCE_SCATTER, 48, 17)) == "this rank's chunk has the wrong count");
   CHECK(error(call(RG_OP_ALL_GATHER, 15, 48)) == "this rank's chunk has the wrong count");

@@ -206,7 +206,7 @@ TEST_CASE("functions run one at a time, in the order of their operations") {
   run(in_order);
 }
 
-TEST_CASE("what a function throws ends the run with its text, also if the strategy does not wait for it") {
+TEST_CASE("an exception of a function ends the run with its text, also if the strategy does not wait for it") {
   CHECK_THROWS_WITH_AS(run(fails), doctest::Contains("the function gives up"), failure);
   CHECK_THROWS_WITH_AS(run(fails_unseen), doctest::Contains("nobody waits"), failure);
 }

@@ -80,7 +80,7 @@ TEST_CASE("the host waits for the device between steps never") {
   }
 }
 
-TEST_CASE("what the sensors of each rank's device say, and how devices reach each other, is in the result") {
+TEST_CASE("the result has the sensors' readings of each rank's device, and the topology of devices") {
   const temporary_folder s;
   const json r = results(s, experiment, on_device);
   const json expected = {{"name", "fake"},

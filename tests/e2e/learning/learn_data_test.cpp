@@ -39,7 +39,7 @@ double learnt(const json& results) {
 } // namespace
 
 #if REGATTA_JPEG
-TEST_CASE("an mlp tells 5 classes of pictures apart, with threads and a queue in between") {
+TEST_CASE("an mlp tells 5 classes of images apart, with threads and a queue in between") {
   const temporary_folder s;
   regatta::generate_imagenet_like(s.path, 5, 60, 40, 1);
   const json r = results(s, R"(

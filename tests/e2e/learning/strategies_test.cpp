@@ -144,7 +144,7 @@ k = 10
   CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() <= 2 * 8 + 1); // two workers, a bound of 8
 }
 
-TEST_CASE("what a strategy cannot do with this optimiser is refused before anything starts") {
+TEST_CASE("a strategy refuses an optimizer that it does not support before anything starts") {
   const temporary_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"mlp\"\n[cluster]\nworkers = 2\n";
   for (const auto& [options, why] : std::vector<std::pair<std::string, std::string>>{

@@ -18,7 +18,8 @@ inline vec normal_cdf(vec x, vec& e) {
 }
 
 template <elementwise_function F> inline vec function_of(vec x) {
-  if constexpr (F == elementwise_function::relu) return max(splat(0), x); // with operands in this order a NaN stays a NaN
+  // With operands in this order a NaN stays a NaN.
+  if constexpr (F == elementwise_function::relu) return max(splat(0), x);
   if constexpr (F == elementwise_function::gelu) {
     vec e;
     return mul(x, normal_cdf(x, e));
@@ -48,7 +49,8 @@ template <elementwise_function F, class T> void map_gradient(const map_gradient_
     each_vector(p.columns, [&](std::size_t, const auto& get, const auto& put) {
       vec g = get(p.dy + at);
       if constexpr (F == elementwise_function::gelu) g = mul(g, derivative_of<F>(get(p.x + at), g));
-      if constexpr (F == elementwise_function::relu || F == elementwise_function::tanh) g = mul(g, derivative_of<F>(g, get(p.y + at)));
+      if constexpr (F == elementwise_function::relu || F == elementwise_function::tanh)
+        g = mul(g, derivative_of<F>(g, get(p.y + at)));
       if (F != elementwise_function::none || p.dx != p.dy) put(p.dx + at, g);
       if (p.sums) put(p.sums, add(get(p.sums), g));
     });
@@ -110,8 +112,10 @@ void softsign_backward(const float* x, const float* dy, float* dx, std::size_t c
 template <class T>
 constexpr map_kernels<T> maps_of = {{&map<elementwise_function::none, T>, &map<elementwise_function::relu, T>,
                                      &map<elementwise_function::gelu, T>, &map<elementwise_function::tanh, T>},
-                                    {&map_gradient<elementwise_function::none, T>, &map_gradient<elementwise_function::relu, T>,
-                                     &map_gradient<elementwise_function::gelu, T>, &map_gradient<elementwise_function::tanh, T>}};
+                                    {&map_gradient<elementwise_function::none, T>,
+                                     &map_gradient<elementwise_function::relu, T>,
+                                     &map_gradient<elementwise_function::gelu, T>,
+                                     &map_gradient<elementwise_function::tanh, T>}};
 
 constexpr elementwise_kernels elementwise_table = {
     maps_of<float>, maps_of<bf16>, &add_floats,   &add_halves, &copy<float, bf16>, &copy<bf16, float>,

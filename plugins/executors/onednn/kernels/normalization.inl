@@ -202,7 +202,8 @@ void layer_norm_gradient(const layer_norm_gradient_pass& p) {
     each_vector(p.size, [&](std::size_t i, const auto& get, const auto& put) {
       vec dz = get(p.dy + at);
       if (p.scale)
-        dz = mul(sub(sub(mul(dz, get(p.scale)), splat(mean)), mul(get(p.normal + at), splat(projection))), splat(inverse));
+        dz = mul(sub(sub(mul(dz, get(p.scale)), splat(mean)), mul(get(p.normal + at), splat(projection))),
+                 splat(inverse));
       if (p.dresidual) put(p.dresidual + at, dz);
       if (!p.dx) return;
       if (p.mask) dz = keep(bits_at(p.mask, p.first_bit + at + i), mul(dz, keep_scale));
@@ -220,5 +221,6 @@ template <class T, unsigned... Flags> constexpr batch_norm_kernels<T> batch_norm
           {&backward<T, Flags>...}};
 }
 
-constexpr normalization_kernels normalization_table = {batch_norm_of<float>(all_flags{}), batch_norm_of<bf16>(all_flags{}),
-                                                       &layer_norm, &layer_norm_gradient};
+constexpr normalization_kernels normalization_table = {batch_norm_of<float>(all_flags{}),
+                                                       batch_norm_of<bf16>(all_flags{}), &layer_norm,
+                                                       &layer_norm_gradient};

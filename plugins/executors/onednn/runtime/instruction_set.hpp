@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The instruction set that oneDNN detects on this CPU and may use. It includes AMX, for which oneDNN itself requests
-// permission from Linux. Two environment variables limit it: REGATTA_ISA, which the engine sets for train.isa, and without
-// that ONEDNN_MAX_CPU_ISA.
+// permission from Linux. Two environment variables limit it: REGATTA_ISA, which the engine sets for train.isa, and
+// without that ONEDNN_MAX_CPU_ISA.
 #pragma once
 
 #include <array>

@@ -24,8 +24,8 @@ typedef struct rg_cluster {
   uint32_t rank;               /* this rank; UINT32_MAX in plan() and talks() */
   int32_t worker;              /* this rank's number as a worker; -1: it is no worker */
   int32_t server;              /* this rank's number as a server; -1: it is no server */
-  /* RG_HOST_* flags. In plan(), those that rg_strategy_host.flags will have, so that plan() can refuse what the strategy
-   * cannot do with them before anything starts. In talks(), RG_HOST_TABLES or 0. Else 0. */
+  /* RG_HOST_* flags. In plan(), those that rg_strategy_host.flags will have, so that plan() can refuse what the
+   * strategy cannot do with them before anything starts. In talks(), RG_HOST_TABLES or 0. Else 0. */
   uint32_t flags;
   /* Only in plan(), else 0: the optimizer's momentum coefficient; 0: the optimizer has no momentum. */
   double momentum;
@@ -132,7 +132,8 @@ typedef struct rg_arena {
 } rg_arena;
 
 enum {
-  /* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be dropped. */
+  /* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be
+   * dropped. */
   RG_HOST_DEFERRED = 1,
   /* Not in plan(): weights and gradients are ghosts of host memory, as in a simulated run. */
   RG_HOST_GHOSTS = 2,

@@ -157,7 +157,7 @@ TEST_CASE("a step in bf16 gives the same numbers every time" * needs_avx512) {
   CHECK(e.canonical(e.gradients[t].data(), t) == gradients);
 }
 
-TEST_CASE("what is not a number stays that in bf16" * needs_avx512) {
+TEST_CASE("a NaN stays a NaN in bf16" * needs_avx512) {
   rg::network net;
   const rg::value image = net.values("image", {16, 4, 4});
   const rg::value label = net.index("label", 4);

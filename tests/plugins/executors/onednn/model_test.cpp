@@ -275,7 +275,7 @@ TEST_CASE("chosen of one instance make another choose the same") {
       reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = "a forward: direct\n"}));
 }
 
-TEST_CASE("what was timed is kept in a file, which may say anything") {
+TEST_CASE("chosen kernels are kept in a file, and a damaged file is repaired") {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "regatta-choices-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()));
@@ -418,7 +418,7 @@ TEST_CASE("only valid samples count in an evaluation") {
   CHECK(e.metric(all) == doctest::Approx(all[0] / 6));
 }
 
-TEST_CASE("what a step cannot do it refuses") {
+TEST_CASE("a step refuses a label that is not among the classes") {
   rg::network net;
   build_small(net, false, 0);
   const rg_graph& g = *net.graph();

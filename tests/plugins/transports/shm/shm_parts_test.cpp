@@ -171,7 +171,7 @@ TEST_CASE("a ring has room for any record, however little its consumer says") {
   }
 }
 
-TEST_CASE("what records said stays readable until somebody has looked") {
+TEST_CASE("the status of records stays readable until the producer has looked") {
   test_ring ring(4096);
   record* const first = ring.out.reserve(32);
   while (ring.send(0, 32)) {
