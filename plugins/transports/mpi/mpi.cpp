@@ -13,6 +13,7 @@
 //
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
+#include "beside_pmix.hpp"
 
 #include <regatta/collectives.hpp>
 #include <regatta/ext/launcher.h>
@@ -58,7 +59,8 @@ rg_status join(const rg_host* host) noexcept {
     int begun = 0, provided = 0;
     MPI_Initialized(&begun);
     if (begun) return;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    begin_mpi_beside_pmix(
+        [&] { check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread"); });
     // [loop] may run on different threads, one at a time.
     if (provided < MPI_THREAD_SERIALIZED)
       throw rg::error(RG_E_UNSUPPORTED, "mpi: expected an MPI with MPI_THREAD_SERIALIZED, got one for a single thread");
