@@ -29,6 +29,7 @@ cp /etc/resolv.conf "$target/etc/resolv.conf"
 for f in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
   [ ! -f "$f" ] || cp "$f" "$target/etc/apt/apt.conf.d/"
 done
+mount --bind "$target" "$target" # tests that make namespaces need a root folder that is a mount point
 mount -t proc proc "$target/proc"
 mount -t sysfs sysfs "$target/sys"
 mount --rbind /dev "$target/dev"
