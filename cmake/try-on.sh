@@ -29,7 +29,7 @@ cp /etc/resolv.conf "$target/etc/resolv.conf"
 for f in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
   [ ! -f "$f" ] || cp "$f" "$target/etc/apt/apt.conf.d/"
 done
-mount --bind "$target" "$target" # tests that make namespaces need a root folder that is a mount point
+mount --bind "$target" "$target" # pivot_root needs a mount point
 mount -t proc proc "$target/proc"
 mount -t sysfs sysfs "$target/sys"
 mount --rbind /dev "$target/dev"
@@ -37,11 +37,14 @@ mount -t tmpfs tmpfs "$target/dev/shm"
 git clone -q "$root" "$target/root/regatta"
 echo "dev: $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' "$target/etc/os-release"), $(git -C "$root" rev-parse --short HEAD)" >&2
 
+# After pivot_root, unlike chroot, mount namespaces that a test makes have this root, too.
 run() { # COMMAND: runs it in the checkout, without this machine's environment variables
   echo "dev: $release: $1" >&2
-  chroot "$target" /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 \
-    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    bash -c "cd /root/regatta && $1" </dev/null
+  unshare --mount --propagation private bash -ec '
+    cd "$0" && mkdir -p .machine && pivot_root . .machine && umount -l /.machine && cd /root/regatta
+    exec /usr/bin/env -i HOME=/root TERM="$1" LANG=C.UTF-8 \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -c "$2"' \
+    "$target" "${TERM:-dumb}" "$1" </dev/null
 }
 if [ $# -gt 0 ]; then
   run "$*"

@@ -59,7 +59,8 @@ for transport in tcp auto mpi; do
   done
 done
 refuses_shm() {
-  not logged mpirun_on_hosts 2 "$regatta" run x.toml --set transport.plugin=shm --out shm &&
+  not logged mpirun_on_hosts 2 "$regatta" run x.toml --set transport.plugin=shm --sweep strategy.plugin=allreduce \
+    --out shm &&
     grep -q "expected 1 over transport shm, which connects the ranks of one host, got 2" log
 }
 check "shm on two hosts is refused" refuses_shm
