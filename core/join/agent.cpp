@@ -17,6 +17,7 @@
 #include "join/frames.hpp"
 #include "join/identity.hpp"
 #include "join/keeper.hpp"
+#include "join/merged_frames.hpp"
 #include "join/own_path.hpp"
 #include "join/packets.hpp"
 #include "join/remote_host.hpp"
@@ -133,10 +134,11 @@ private:
       wire_->send({{"t", "over"}}, {}, [this] { io_.stop(); });
       return false;
     }
-    if (type == "send")
-      host_.send(running(f.header.at("ranks"), type), f.header.at("frame"),
-                 std::make_shared<const blob>(std::move(f.payload)));
-    else if (type == "end")
+    if (type == "send") {
+      const std::vector<std::uint32_t> ranks = running(f.header.at("ranks"), type);
+      frames_.answered(ranks);
+      host_.send(ranks, f.header.at("frame"), std::make_shared<const blob>(std::move(f.payload)));
+    } else if (type == "end")
       host_.end(f.header.at("dead"), f.header.at("why"));
     else if (type == "kill")
       for (const std::uint32_t rank : running({f.header.at("rank")}, type)) host_.kill(rank);
@@ -163,6 +165,7 @@ private:
     for (;;) {
       timer.expires_after(tick);
       co_await timer.async_wait(asio::use_awaitable);
+      send_held_frames();
       const auto now = std::chrono::steady_clock::now();
       const auto late = now - last > lateness ? now - last - tick : 0ns;
       host_.tick(now, late);
@@ -192,6 +195,7 @@ private:
 
   // The coordinator's message about a rank shows the rank's last state.
   void tell_with_sign(std::uint32_t rank, const json& what) {
+    send_held_frames();
     if (started_.count(rank)) send_signs({&rank, 1});
     wire_->send(what);
   }
@@ -202,8 +206,12 @@ private:
   }
   void connected(std::uint32_t rank) override { wire_->send({{"t", "connected"}, {"rank", rank}}); }
   void received(std::uint32_t rank, message&& f) override {
-    wire_->send({{"t", "frame"}, {"rank", rank}, {"frame", std::move(f.header)}},
-                std::make_shared<const blob>(std::move(f.payload)));
+    if (frames_.add(rank, std::move(f), running_.size())) send_held_frames();
+  }
+  void send_held_frames() {
+    if (frames_.empty()) return;
+    message merged = frames_.take();
+    wire_->send(merged.header, std::make_shared<const blob>(std::move(merged.payload)));
   }
   void disconnected(std::uint32_t rank) override { tell_with_sign(rank, {{"t", "disconnected"}, {"rank", rank}}); }
   void certain(std::uint32_t rank, const std::string& what) override {
@@ -233,6 +241,7 @@ private:
   local_host host_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> running_, started_;
+  merged_frames frames_; // sent at the latest with the next tick
   bool gone_ = false;
   bool finished_ = false; // from now on only answers go to the coordinator, which may end the run at any time
 };

@@ -11,6 +11,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
+#include "join/merged_frames.hpp"
 #include "registry/registry.hpp"
 
 namespace regatta {
@@ -196,23 +197,17 @@ bool remote_host::handle(message&& f) {
     compare_clocks();
     return true;
   }
+  if (type == "frames") {
+    take_frames(f);
+    return true;
+  }
   const std::uint32_t rank = f.header.at("rank");
   if (type == "log") {
     events_.log(rank, f.header.at("level"), f.header.at("text"));
     return true;
   }
-  if (!plan_.ranks.count(rank))
-    throw failure(exit_code::run, fmt::format("its agent sent a frame of rank {}, which runs elsewhere", rank));
-  if (type == "frame") {
-    // A wrong frame is the rank's fault, not its host's.
-    try {
-      events_.received(rank, {f.header.at("frame"), std::move(f.payload)});
-    } catch (const json::exception& e) {
-      events_.certain(rank, fmt::format("sent a control message with a missing or wrong member: {}", e.what()));
-    } catch (const failure& e) {
-      events_.certain(rank, e.what());
-    }
-  } else if (type == "started") {
+  expect_own(rank);
+  if (type == "started") {
     events_.started(rank, f.header.at("pid"));
   } else if (type == "connected") {
     events_.connected(rank);
@@ -226,6 +221,25 @@ bool remote_host::handle(message&& f) {
     events_.ended(rank, f.header.at("how"), f.header.at("well"));
   }
   return true;
+}
+
+void remote_host::expect_own(std::uint32_t rank) const {
+  if (!plan_.ranks.contains(rank))
+    throw failure(exit_code::run, fmt::format("its agent sent a frame of rank {}, which runs elsewhere", rank));
+}
+
+void remote_host::take_frames(const message& merged) {
+  for (auto& [rank, frame] : split_frames(merged)) {
+    expect_own(rank);
+    // A wrong frame is the rank's fault, not its host's.
+    try {
+      events_.received(rank, std::move(frame));
+    } catch (const json::exception& e) {
+      events_.certain(rank, fmt::format("sent a control message with a missing or wrong member: {}", e.what()));
+    } catch (const failure& e) {
+      events_.certain(rank, e.what());
+    }
+  }
 }
 
 void remote_host::lose(const std::string& why) {

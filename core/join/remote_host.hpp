@@ -9,7 +9,8 @@
 //                   kill    kill rank "rank"
 //                   ping    answer with pong and the same "at"
 //                   over    the last frame of the run; answered by the same
-//   from the agent  started, connected, frame, disconnected, certain, warned, ended, log: as host_events, for "rank"
+//   from the agent  started, connected, disconnected, certain, warned, ended, log: as host_events, for "rank"
+//                   frames  frames of its ranks, as one (join/merged_frames.hpp)
 //                   signs   the state of its ranks (rank_sign), every 250 ms: also the heartbeat of the host
 //                   pong    "clock": the time there, rg::steady_ns(). The clocks are compared often at the begin and at
 //                           the end of a run, when few processes use the CPUs, and every 500 ms in between
@@ -61,6 +62,10 @@ private:
   asio::awaitable<void> serve();
   // Handles one frame. Returns false after the last one.
   bool handle(message&& f);
+  // Passes the frames of ranks on.
+  void take_frames(const message& merged);
+  // Throws failure (run) if the rank is none of this host's.
+  void expect_own(std::uint32_t rank) const;
   // The host cannot take part any more: the connection is closed, and all of its ranks count as ended.
   void lose(const std::string& why);
   // Begins to compare the clocks several times, one exchange after the other.

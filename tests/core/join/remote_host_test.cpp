@@ -62,8 +62,9 @@ struct fake_agent {
   void end_rank(channel& wire) {
     wire.send({{"t", "started"}, {"rank", 0}, {"pid", 1}});
     wire.send({{"t", "connected"}, {"rank", 0}});
-    wire.send({{"t", "frame"}, {"rank", 0}, {"frame", {{"t", "result"}}}},
-              std::make_shared<const blob>(json::to_cbor(json{{"value", 7}})));
+    const blob value = json::to_cbor(json{{"value", 7}});
+    wire.send({{"t", "frames"}, {"of", {{0, value.size() + lacking, {{"t", "result"}}}}}},
+              std::make_shared<const blob>(value));
     wire.send({{"t", "ended"}, {"rank", 0}, {"how", "exited with code 0"}, {"well", true}});
     wire.send({{"t", "done"}, {"gone", gone}});
     ended = true;
@@ -71,6 +72,7 @@ struct fake_agent {
 
   const bool leaves_early; // the connection ends after "done"
   bool answers_late = false;
+  std::size_t lacking = 0;         // bytes of the result that it does not send
   std::vector<std::uint32_t> gone; // launched processes that have ended
   int frames_after_over = 0, pings_before = 0, pings_after = 0;
   bool ended = false, over = false;
@@ -121,6 +123,15 @@ TEST_CASE("a run compares the clocks at its begin and its end, and returns their
   REQUIRE(timed.clock.points.size() >= 9);
   for (const clock_course::point& p : timed.clock.points)
     CHECK(std::abs(p.is.ahead_ns - static_cast<double>(ahead)) <= p.is.uncertainty_ns + 1);
+}
+
+TEST_CASE("a host whose agent sends less than it says fails the run by name") {
+  connected_host host;
+  host.agent.lacking = 1;
+  const launch_result r = host.run();
+  REQUIRE(r.failure);
+  CHECK_MESSAGE(r.failure->message.find("host n1") != std::string::npos, r.failure->message);
+  CHECK_MESSAGE(r.failure->message.find("of a frame of rank 0") != std::string::npos, r.failure->message);
 }
 
 TEST_CASE("a host that is lost while the clocks are compared after its ranks have ended fails no run") {
