@@ -129,6 +129,8 @@ TEST_CASE("a result has the bytes and the error of each compressed tensor, and t
     CHECK(per_step("message_bytes") < per_step("dense_bytes"));
     CHECK(per_step("message_bytes.fc1.weight") < per_step("message_bytes"));
     CHECK(per_step("error.fc1.weight") > 0);
+    CHECK(per_step("encode_seconds.fc1.weight") > 0);
+    CHECK(per_step("encode_seconds.fc1.weight") <= per_step("encode_seconds"));
     CHECK(!figures.contains("error.fc1.bias")); // not compressible
   }
 }

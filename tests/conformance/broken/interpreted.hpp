@@ -212,5 +212,6 @@ template <class M> struct runs {
     return std::make_unique<model>(plain_graph(graph).graph);
   }
 };
+using sound = runs<interpreted>;
 
 } // namespace broken
