@@ -33,16 +33,18 @@ void compile(const rg_graph& graph, program& p);
 void compile_attention(compiler& c, std::size_t k);
 void compile_convolution(compiler& c, std::size_t k);
 void compile_dense(compiler& c, std::size_t k);
+void compile_cosine(compiler& c, std::size_t k);
+void compile_select_positions(compiler& c, std::size_t k); // sequence.cpp
+void compile_channel_scale(compiler& c, std::size_t k);    // squeeze_excite.cpp
 // embedding.cpp
-void compile_embedding(compiler& c, std::size_t k);      // of tokens, with their positions
-void compile_lookup(compiler& c, std::size_t k);         // of ids, in a sparse or dense table
-void compile_take_positions(compiler& c, std::size_t k); // of a sequence
+void compile_embedding(compiler& c, std::size_t k); // of tokens, with their positions
+void compile_lookup(compiler& c, std::size_t k);    // of ids, in a sparse or dense table
 // elementwise.cpp
 void compile_add(compiler& c, std::size_t k);
 void compile_concat(compiler& c, std::size_t k);
-void compile_cosine(compiler& c, std::size_t k);
 void compile_flatten(compiler& c, std::size_t k);
 void compile_elementwise(compiler& c, std::size_t k); // of a sequence, not fused into a dense layer
+void compile_sigmoid(compiler& c, std::size_t k);
 void compile_softsign(compiler& c, std::size_t k);
 // loss.cpp
 void compile_auc(compiler& c, std::size_t k);
@@ -53,10 +55,9 @@ void compile_token_loss(compiler& c, std::size_t k);
 void compile_batch_norm(compiler& c, std::size_t k); // of images and vectors of features
 void compile_layer_norm(compiler& c, std::size_t k); // of sequences
 // pooling.cpp
+void compile_global_average(compiler& c, std::size_t k);
 void compile_max_pool(compiler& c, std::size_t k);
 void compile_pooling(compiler& c, std::size_t k);
-// squeeze_excite.cpp
-void compile_squeeze(compiler& c, std::size_t k);
 
 // Returns whether n is a batch norm, synchronised or not.
 inline bool is_batch_norm(const node& n) {

@@ -51,20 +51,19 @@ void compile_concat(compiler& c, std::size_t k) {
   c.emit<concatenation>(n.name, parts, c.output(k), c.dev());
 }
 
+void compile_sigmoid(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.blocked(n, 0);
+  executors::expect_same_shape(c, n);
+  c.emit<sigmoid>(n.name, in, c.make_output(k, false));
+}
+
 void compile_softsign(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.blocked(n, 0);
   executors::expect_same_shape(c, n);
   c.output(k) = c.make_value(n.name, n.shape);
   c.emit<softsign>(n.name, in, c.output(k), c.dev());
-}
-
-void compile_cosine(compiler& c, std::size_t k) {
-  const node& n = c.at(k);
-  executors::expect_cosine(c, n);
-  value *a = c.blocked(n, 0), *b = c.blocked(n, 1);
-  c.output(k) = c.make_value(n.name, {1});
-  c.emit<cosine>(n.name, a, b, c.output(k), c.dev());
 }
 
 } // namespace onednn

@@ -16,4 +16,11 @@ void compile_max_pool(compiler& c, std::size_t k) {
   return fusible_pool(c, c.at(k)) ? compile_batch_norm(c, k) : compile_pooling(c, k);
 }
 
+void compile_global_average(compiler& c, std::size_t k) {
+  const node &n = c.at(k), &first = c.source(n, 0);
+  value* in = c.blocked(n, 0);
+  n.expect(first.shape.size() == 3 && n.shape == std::vector<std::size_t>{first.shape[0]}, "averages channels");
+  c.emit<global_average>(n.name, in, c.make_output(k, false), c.dev());
+}
+
 } // namespace onednn

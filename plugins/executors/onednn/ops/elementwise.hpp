@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of single elements, addition, concatenation, the cosine of two vectors, and conversions of type and layout.
-// All but addition and conversion take and return fp32 values only.
+// Functions of single elements, addition, concatenation, and conversions of type and layout. All but addition and
+// conversion take and return fp32 values only.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -99,25 +99,17 @@ private:
   std::size_t batch_ = 0;
 };
 
-// The cosine a . b / (|a| |b|) of each sample's two vectors. If |a| |b| < 1e-12, the cosine and both gradients are 0.
-class cosine final : public op {
+// 1 / (1 + exp(-x)) of every element of a blocked value, on the calling thread.
+class sigmoid final : public op {
 public:
-  cosine(std::string name, value* a, value* b, value* out, const device& dev)
-      : op(std::move(name), {a, b}, out), dev_(dev) {}
+  sigmoid(std::string name, value* in, value* out) : op(std::move(name), {in}, out) {}
   void plan(memory_plan&) override;
-  void attach(const memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  double flops() const override { return 12.0 * static_cast<double>(inputs_[0].from->elements()); }
+  bool backward_in_place(std::size_t) const override { return true; }
 
 private:
-  struct sizes {
-    float cosine, a, b; // a, b: squared lengths; all 0 if |a| |b| < 1e-12
-  };
-  const device& dev_;
-  std::size_t batch_ = 0;
-  slot slot_ = no_slot;
-  sizes* sizes_ = nullptr; // [batch]
+  std::size_t count_ = 0;
 };
 
 } // namespace onednn

@@ -83,4 +83,35 @@ void pooling::backward(run&) {
   execute(dev_, backward_, args, workspace_ ? 4 : 3);
 }
 
+void global_average::plan(memory_plan& m) {
+  batch_ = m.batch();
+}
+
+void global_average::forward(run&) {
+  const value& in = *inputs_[0].from;
+  const std::size_t lanes = dev_.kernels->lanes;
+  const float inverse_count = 1.0F / static_cast<float>(in.spatial());
+  for_channel_blocks(dev_, batch_, in, [&](std::size_t at, std::size_t channel) {
+    const float* x = in.data + at;
+    float* y = output_->data + channel;
+    std::fill_n(y, lanes, 0.0F);
+    for (std::size_t i = 0; i < in.spatial(); ++i)
+      for (std::size_t l = 0; l < lanes; ++l) y[l] += x[i * lanes + l];
+    for (std::size_t l = 0; l < lanes; ++l) y[l] *= inverse_count;
+  });
+}
+
+void global_average::backward(run&) {
+  if (!inputs_[0].gradient) return;
+  const value& in = *inputs_[0].from;
+  const std::size_t lanes = dev_.kernels->lanes;
+  const float inverse_count = 1.0F / static_cast<float>(in.spatial());
+  for_channel_blocks(dev_, batch_, in, [&](std::size_t at, std::size_t channel) {
+    float* dx = inputs_[0].gradient + at;
+    const float* dy = output_->gradient + channel;
+    for (std::size_t i = 0; i < in.spatial(); ++i)
+      for (std::size_t l = 0; l < lanes; ++l) dx[i * lanes + l] = dy[l] * inverse_count;
+  });
+}
+
 } // namespace onednn

@@ -31,4 +31,18 @@ private:
   slot slot_ = no_slot;
 };
 
+// Averages each channel, [channels, height, width] to [channels], in fp32.
+class global_average final : public op {
+public:
+  global_average(std::string name, value* in, value* out, const device& dev)
+      : op(std::move(name), {in}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  const device& dev_;
+  std::size_t batch_ = 0;
+};
+
 } // namespace onednn

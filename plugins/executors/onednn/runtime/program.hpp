@@ -115,6 +115,13 @@ struct value {
   void* at(float* memory, std::size_t i) const { return reinterpret_cast<std::byte*>(memory) + i * element_bytes(); }
 };
 
+// Calls f(at, channel) for each block of every sample of a blocked image: `at` is the offset of the block's elements,
+// `channel` that of its lanes in a vector of features.
+template <class F> void for_channel_blocks(const device& d, std::size_t batch, const value& image, const F& f) {
+  const std::size_t block = image.spatial() * d.kernels->lanes, blocks = image.stride / block;
+  parallel(d, batch * blocks, [&](std::size_t i) { f(i * block, i * d.kernels->lanes); });
+}
+
 // Casts a value's `data` or `gradient` to the type of its elements, float or bf16.
 template <class T> T* as(float* data) {
   return reinterpret_cast<T*>(data);
