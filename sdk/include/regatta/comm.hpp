@@ -245,13 +245,16 @@ public:
     for (const span_of_arena& b : buckets) ends.push_back(b.end());
     set_buckets(std::span<const std::uint64_t>(ends));
   }
-  // As set_buckets(), with buckets of `bytes` bytes, rounded down to a multiple of 64 but at least 64; the last may be
-  // shorter. Returns them in order; none for an empty arena.
+  // As set_buckets(), with buckets of `bytes` bytes, rounded down to a multiple of 64 but at least 64. The last is
+  // shorter, or up to an eighth longer: a short rest would cost as many messages as a bucket. Returns them in order;
+  // none for an empty arena.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
-    const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
+    const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16), all = arena_->count;
     std::vector<span_of_arena> buckets;
-    for (std::uint64_t first = 0; first < arena_->count; first += size)
-      buckets.push_back({first, std::min(size, arena_->count - first)});
+    for (std::uint64_t first = 0; first < all; first = buckets.back().end()) {
+      const std::uint64_t rest = all - first;
+      buckets.push_back({first, rest <= size + size / 8 ? rest : size});
+    }
     set_buckets(buckets);
     return buckets;
   }

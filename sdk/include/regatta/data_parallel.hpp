@@ -61,7 +61,7 @@ public:
     return plan;
   }
 
-  // [main] Cuts the arena into buckets of p.bucket bytes (comm::make_buckets(); the last may be shorter), and makes
+  // [main] Cuts the arena into buckets of p.bucket bytes (comm::make_buckets()), and makes
   // this worker the one that updates all its weights.
   data_parallel(rg::comm& c, const data_parallel_parameters& p) : data_parallel(c, c.make_buckets(p.bucket), p.lanes) {
     c.own(c.whole(), role::worker);
