@@ -50,8 +50,8 @@
 //
 // A result has, per step and as a mean over the ranks that record it: dense_bytes, of all gradients; message_bytes,
 // what they are compressed to; encode_seconds of workers and decode_seconds (with sync_ps of servers, else of workers),
-// which include waits for the thread that computes them; and for each compressed tensor message_bytes.NAME and
-// error.NAME, which is ||p - D(C(p))||^2 / ||p||^2.
+// which include waits for the thread that computes them; and for each compressed tensor message_bytes.NAME, its part
+// encode_seconds.NAME of encode_seconds, and error.NAME, which is ||p - D(C(p))||^2 / ||p||^2.
 //
 // In host memory the functions of C run beside the loop, one at a time for each rank (rg_op_run); they may allocate in
 // their first calls only. In simulations with ghosts only bytes() runs, and a message takes the time of reading and
@@ -59,8 +59,8 @@
 //
 // On a device the functions with rg_run are called on the loop and wait for nothing: kernels run behind all work
 // before, and the message is the same as the host's. add(on, ...) is needed beside add(). residual() is not used: the
-// residual is p - decompress(message). The host does not wait for the messages, so that encode_seconds, decode_seconds
-// and error.NAME are not recorded. A run whose train.device is not among `devices` is refused.
+// residual is p - decompress(message). The host does not wait for the messages, so that neither times nor errors are
+// recorded. A run whose train.device is not among `devices` is refused.
 #pragma once
 
 #include <regatta/compressor_exchange.hpp>

@@ -4,6 +4,7 @@
 // a device. regatta/compressor.hpp has the contract of the class, regatta/compressor_exchange.hpp how messages travel.
 #pragma once
 
+#include <regatta/clock.hpp>
 #include <regatta/compressor_calls.hpp>
 #include <regatta/random.hpp>
 #include <regatta/strategy.hpp>
@@ -21,6 +22,7 @@ struct message_part {
   std::size_t tensor;          // index into rg_arena.slices
   bool compressed;             // else its bytes are the elements
   double error = 0;            // set by encode(): ||p - D(C(p))||^2 / ||p||^2
+  std::uint64_t ns = 0;        // set by encode(): how long compressing it took; 0 with ghosts
 };
 // The layout of the message of some elements of the arena: its parts, in ascending order, and its length.
 struct message_layout {
@@ -83,7 +85,7 @@ public:
       if (first >= end) continue;
       const std::uint64_t n = end - first;
       const std::uint64_t size = tensors_[i].compressed ? calls_.bytes(n) : n * sizeof(float);
-      m.parts.push_back({first, n, m.bytes, size, i, tensors_[i].compressed, 0});
+      m.parts.push_back({first, n, m.bytes, size, i, tensors_[i].compressed});
       m.bytes += (size + 15) / 16 * 16;
     }
     return m;
@@ -158,9 +160,13 @@ public:
     };
     co_await comm.run(f, {3 * layout.bytes, 0}, sum, message);
   }
-  // Records the bytes and, in host memory, the errors of a message that encode() has written. A tensor of many parts
-  // has the mean of its parts' errors, by elements.
-  void record(const message_layout& layout) {
+  // Records the bytes and, in host memory, the errors and times of a message that encode() has written in `seconds`. A
+  // tensor of many parts has the mean of its parts' errors, by elements. Tensors have their parts of `seconds` by what
+  // they took, or with ghosts by elements.
+  void record(const message_layout& layout, double seconds) {
+    double ns = 0, elements = 0;
+    for (const message_part& part : layout.parts)
+      if (part.compressed) ns += static_cast<double>(part.ns), elements += static_cast<double>(part.count);
     for (const message_part& part : layout.parts) {
       comm.record_sum("dense_bytes", static_cast<double>(part.count * sizeof(float)));
       comm.record_sum("message_bytes", static_cast<double>(part.bytes));
@@ -168,8 +174,10 @@ public:
       const tensor& t = tensors_[part.tensor];
       comm.record_sum(t.bytes_name.c_str(), static_cast<double>(part.bytes));
       if (on_device_) continue;
-      comm.record_sum(t.error_name.c_str(),
-                      part.error * static_cast<double>(part.count) / static_cast<double>(t.count));
+      const auto count = static_cast<double>(part.count);
+      comm.record_sum(t.error_name.c_str(), part.error * count / static_cast<double>(t.count));
+      comm.record_sum(t.seconds_name.c_str(),
+                      seconds * (ns > 0 ? static_cast<double>(part.ns) / ns : count / elements));
     }
   }
 
@@ -179,7 +187,7 @@ private:
   struct tensor {
     std::uint64_t count; // elements that are sent
     bool compressed;
-    std::string bytes_name, error_name; // for record_sum
+    std::string bytes_name, error_name, seconds_name; // for record_sum
   };
 
   // Returns the kind of the device on which buffers are; "" in host memory, and for ghosts. [main]
@@ -248,11 +256,13 @@ private:
       std::memcpy(m.data(), g.data(), g.size_bytes());
       return;
     }
+    const std::uint64_t begin = now_ns();
     for (std::size_t i = 0; i < e.size(); ++i) e[i] = feedback_ ? g[i] + e[i] : g[i];
     const double whole = squared_norm(e);
     calls_.compress(e, m, seed_of(step, part.first));
     calls_.residual(m, e);
     part.error = whole > 0 ? squared_norm(e) / whole : 0;
+    part.ns = now_ns() - begin;
   }
   rg_slice slice(std::uint32_t i) const { return copy_versioned(at_stride(comm.arena().slices, i)); }
   tensor tensor_in(const rg_slice& s) const {
@@ -262,7 +272,7 @@ private:
     const bool padded_inside = storage_of(t) != elements;
     const std::string name = t.name ? t.name : "";
     return {padded_inside ? s.count : elements, t.compressible && !padded_inside, "message_bytes." + name,
-            "error." + name};
+            "error." + name, "encode_seconds." + name};
   }
   // Messages that are added have the same random numbers on all workers, so that they choose the same elements. Others
   // have numbers of their own on each worker, so that errors average out over workers, too.

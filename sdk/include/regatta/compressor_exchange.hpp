@@ -143,8 +143,7 @@ private:
   task<> encode(message_layout& layout, rg_buffer message, std::uint64_t step) {
     const std::uint64_t begin = comm.now();
     co_await codec_.encode(layout, message, step);
-    record_time("encode_seconds", begin);
-    codec_.record(layout);
+    codec_.record(layout, record_time("encode_seconds", begin));
   }
   // Adds `count` messages, one behind the other, to `sum`, which has the layout's elements.
   task<> decode(const message_layout& layout, rg_buffer messages, std::uint32_t count, rg_buffer sum) {
@@ -152,8 +151,11 @@ private:
     co_await codec_.decode(layout, messages, count, sum);
     record_time("decode_seconds", begin);
   }
-  void record_time(const char* name, std::uint64_t begin) {
-    if (!codec_.on_device()) comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - begin));
+  // Records the time since `begin`, in host memory, and returns it.
+  double record_time(const char* name, std::uint64_t begin) {
+    const double seconds = 1e-9 * static_cast<double>(comm.now() - begin);
+    if (!codec_.on_device()) comm.record_sum(name, seconds);
+    return seconds;
   }
   // As decode() above, for the messages of all workers, in ascending order of worker.
   task<> decode(const message_layout& layout, const lane_memory& d, rg_buffer sum) {
