@@ -111,8 +111,9 @@ void links::prepared(std::uint32_t m) {
   network_message& x = all_[m];
   const std::uint32_t link = link_from(x);
   outgoing& l = outgoing_[link];
-  auto q = std::ranges::lower_bound(l.lanes, x.lane, {}, &lane_queue::lane);
-  if (q == l.lanes.end() || q->lane != x.lane) q = l.lanes.insert(q, {x.lane, {}});
+  const std::uint32_t lane = options_.urgent_lanes_first ? x.lane : 0;
+  auto q = std::ranges::lower_bound(l.lanes, lane, {}, &lane_queue::lane);
+  if (q == l.lanes.end() || q->lane != lane) q = l.lanes.insert(q, {lane, {}});
   std::uint32_t b = q->batches.tail;
   // A batch that has begun to leave, and was interrupted, is from before.
   if (in_turn() || q->batches.empty() || batches_[b].submitted != events_.now() || batches_[b].first) {

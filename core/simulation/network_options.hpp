@@ -25,12 +25,12 @@ struct switch_tier {
   double bytes_per_ns = 1;             // of a group's link, in each direction
 };
 
-// How a link serves messages that wait for it. Messages on lower lanes always leave before those on higher ones.
+// How a link serves messages that wait for it. See also network_options::urgent_lanes_first.
 enum class link_order : std::uint8_t {
   // One message after the other, in the order of submission. A message that has begun to leave is not interrupted.
   in_turn,
   // Messages that are submitted at the same time on the same lane share the link, and have left when the last byte of
-  // all of them has; those that were submitted earlier leave first. Messages on a lower lane interrupt the others. The
+  // all of them has; those that were submitted earlier leave first. Messages on a more urgent lane interrupt others. The
   // link is as busy as with `in_turn`, but treats all peers alike: required to fold parameter servers, that is, to
   // simulate one worker and one server for all.
   shared
@@ -55,6 +55,9 @@ struct network_options {
   bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
 
   link_order order = link_order::in_turn;
+  // Messages on lower lanes leave before those on higher ones. Else links serve all as if they had one lane: bytes that
+  // are written to sockets wait in one queue of the kernel, whichever socket they are from.
+  bool urgent_lanes_first = true;
   // The links of hosts; empty: every rank has a link of its own. simulation_setup::link_of says which ranks share one.
   // Messages between these take `inside`, which each rank has for itself. A message takes its receiver's incoming link
   // as well: bytes pass both links at once, and a busy receiver delays the last one.
