@@ -15,12 +15,13 @@
 #include "launch/cpus.hpp"
 #include "measure/rank_record.hpp"
 #include "measure/statistics.hpp"
-#include "memory/arithmetic.hpp"
 #include "network/interfaces.hpp"
 #include "results/campaign_records.hpp"
 #include "results/case_entry.hpp"
 #include "simulate/campaign.hpp"
 #include "simulate/fit.hpp"
+#include "simulate/measured_network.hpp"
+#include "simulate/measured_operations.hpp"
 #include "simulate/simulated_run.hpp"
 
 #include <algorithm>
@@ -99,18 +100,6 @@ template <class Part> double mean_of(const measured_run& r, Part part) {
 
 double computing(const step_time& s) {
   return static_cast<double>(s.forward + s.backward);
-}
-
-// Returns the ns for each byte of a sum of fp32 elements that do not fit into the caches.
-double measure_add() {
-  std::vector<float> y(4 << 20, 1), x(y.size(), 2);
-  std::vector<double> ns;
-  for (int i = 0; i < 7; ++i) {
-    const std::int64_t begin = rg::steady_ns();
-    arithmetic::add(y, x);
-    ns.push_back(static_cast<double>(rg::steady_ns() - begin) / static_cast<double>(y.size() * sizeof(float)));
-  }
-  return *median(ns);
 }
 
 void add_computing(machine_file& m, const measured_run& alone, const plugin_facts& facts,
@@ -316,19 +305,24 @@ message_costs measure_messages(const std::string& transport, const calibrate_opt
   c.most = "4MiB"; // strategies exchange buckets, of 4 MiB by default; larger messages leave the caches
   c.plugin_path = o.plugin_path;
   c.seconds = 0.1;
-  // The best of three medians of each size: what else runs here makes the others slower.
-  std::map<double, message_sample> by_size;
-  for (int round = 0; round < 3; ++round)
+  // The median over five rounds of each size's median, or over more until the fit is good. Not the best round: now and
+  // then both ranks of a ping-pong find each other's message without sleeping, which no training step does.
+  constexpr int fewest_rounds = 5, most_rounds = 12;
+  std::map<double, std::pair<std::vector<double>, std::vector<double>>> by_size; // time and CPU time, in ns
+  message_costs costs;
+  for (int round = 1; round <= most_rounds; ++round) {
     for (const json& r : measure_comm(c)) {
-      const message_sample s{r.at("bytes"), 1e9 * r.at("seconds").at("median").get<double>(),
-                             1e9 * r.at("cpu_seconds").get<double>()};
-      message_sample& best = by_size.try_emplace(s.bytes, s).first->second;
-      best.ns = std::min(best.ns, s.ns);
-      best.cpu_ns = std::min(best.cpu_ns, s.cpu_ns);
+      auto& [ns, cpu_ns] = by_size[r.at("bytes")];
+      ns.push_back(1e9 * r.at("seconds").at("median").get<double>());
+      cpu_ns.push_back(1e9 * r.at("cpu_seconds").get<double>());
     }
-  std::vector<message_sample> samples;
-  for (const auto& [bytes, sample] : by_size) samples.push_back(sample);
-  return fit_messages(samples);
+    std::vector<message_sample> samples;
+    for (const auto& [bytes, measured] : by_size)
+      samples.push_back({bytes, *median(measured.first), *median(measured.second)});
+    costs = fit_messages(samples);
+    if (round >= fewest_rounds && costs.residual <= worst_residual) break;
+  }
+  return costs;
 }
 
 } // namespace
@@ -364,14 +358,16 @@ int calibrate_verb(const calibrate_options& o) {
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
   add_contention(m, answers, e, alone, screen);
   screen.clear();
-  const double sum = measure_add();
-  m.work_ns_per_byte = sum / 3; // a sum reads two bytes and writes one for each byte
+  for (const auto& [name, ns] : measure_operations()) m.work_of[name] = ns;
+  const double sum = 3 * m.work_of.at("axpy"); // which reads two bytes and writes one for each byte
+  m.work_ns_per_byte = m.work_of.at("copy");
   for (const std::string& transport : o.transports) {
     message_costs c = measure_messages(transport, o);
     require_good_fit("messages over " + transport, c.residual.value_or(0));
     c.add_ns_per_byte = sum;
     m.transports[transport] = c;
   }
+  if (!o.comm.empty()) m.between = read_measured_network(o.comm, m.transports);
   add_exchanges(m, answers, e, alone, screen);
   screen.clear();
   const std::string text = machine_text(m);
@@ -401,6 +397,9 @@ int calibrate_verb(const calibrate_options& o) {
       out += fmt::format("{}: computing loses {:.2f} ns for each ns of them on its core, residual {:.1f} %\n", id,
                          *c.computing_loss, 100 * c.computing_loss_residual.value_or(0));
   }
+  if (m.between.residual)
+    out += fmt::format("between hosts: {:.3g} Gbit/s, {:.1f} us, residual {:.0f} %\n", 8 * m.between.bytes_per_ns,
+                       m.between.latency_ns * 1e-3, 100 * *m.between.residual);
   print_output(out);
   return 0;
 }

@@ -168,6 +168,8 @@ int dispatch(int argc, char** argv) {
   add_repeatable(calibrate_app, "--set", calibration.changes.set, "KEY=VALUE", "override a key (repeatable)");
   add_option(calibrate_app, "--transport", calibration.transports, "ID,...", "transports to measure (default: shm,tcp)")
       ->delimiter(',');
+  add_option(calibrate_app, "--comm", calibration.comm, "FILE.json",
+             "a result of `regatta comm --op send` between two hosts, for the [network] of the machine file");
   add_option(calibrate_app, "--progress", calibration.progress, "WHEN",
              "a live line on standard error: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));

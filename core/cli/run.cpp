@@ -154,14 +154,32 @@ std::optional<format> format_of(const run_options& o) {
   return form;
 }
 
+// Returns the machine file of a dry run: that of --machine, else machine.toml beside the experiment, if there is one and
+// all cases have its model. Notes whether one was found there.
+std::optional<machine_file> machine_of(const run_options& o, const experiment& e, std::vector<std::string>& notices) {
+  if (!o.machine.empty()) return read_machine(o.machine, o.network);
+  const std::filesystem::path beside = std::filesystem::path(o.file).parent_path() / "machine.toml";
+  std::error_code ignored;
+  if (!o.dry_run || o.file.empty() || !std::filesystem::exists(beside, ignored)) return {};
+  machine_file found = read_machine(beside, o.network);
+  const auto other = [&](const case_config& c) { return !found.model.empty() && c.model.id != found.model; };
+  const auto first = std::ranges::find_if(e.cases, other);
+  if (first == e.cases.end()) {
+    notices.push_back(
+        fmt::format("steps are simulated with {}, the machine file beside the experiment", beside.string()));
+    return found;
+  }
+  notices.push_back(fmt::format("{} is of model {}, and a case has model {}: no step is simulated with it",
+                                beside.string(), one_line(found.model), one_line(first->model.id)));
+  return {};
+}
+
 // As run_verb(). Sets `written` to the file of the result.
 int run_cases(const run_options& o, run_screen& s, std::string& written) {
   const auto form = format_of(o);
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
-  std::optional<machine_file> simulated;
-  if (!o.machine.empty()) simulated = read_machine(o.machine, o.network);
   // Does not return in the launcher's own processes.
   const auto handlers = make_launcher_request_handlers();
   const auto launcher = o.wait_for ? wait_for_hosts(o.wait_for, handlers, o.allow_different_binaries)
@@ -176,6 +194,7 @@ int run_cases(const run_options& o, run_screen& s, std::string& written) {
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
     notices.push_back(std::move(n));
+  const std::optional<machine_file> simulated = machine_of(o, e, notices);
   for (const std::string& n : notices) s.say(n);
   if (!o.dry_run) generate_data(e, [&](const std::string& text) { s.say(text); });
   // An experiment whose only case cannot run fails before anything starts; cases of a sweep are skipped one by one.

@@ -15,7 +15,7 @@
 namespace regatta {
 namespace {
 
-constexpr double worst_residual = 0.2, most_variation = 0.4;
+constexpr double most_variation = 0.4;
 
 using point = std::pair<double, double>;
 
@@ -170,8 +170,11 @@ traced_times times_in_trace(const rank_trace& trace, const std::vector<std::stri
   traced_times out;
   out.steps = after.size();
   out.after = median(after).value_or(0);
-  for (std::size_t t = 0; t < names.size(); ++t)
-    out.tensors.push_back({names[t], median(forward[t]).value_or(0), median(backward[t]).value_or(0)});
+  for (std::size_t t = 0; t < names.size(); ++t) {
+    std::vector<double> both;
+    for (std::size_t i = 0; i < forward[t].size(); ++i) both.push_back(forward[t][i] + backward[t][i]);
+    out.tensors.push_back({names[t], median(forward[t]).value_or(0), median(backward[t]).value_or(0), variation(both)});
+  }
   return out;
 }
 

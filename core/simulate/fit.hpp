@@ -58,7 +58,8 @@ std::vector<double> relative_quantiles(const std::vector<double>& numbers);
 // [any] Throws failure (run) with the figure if steps vary by more than 40 % (standard deviation over mean).
 void require_steady_steps(double variation);
 
-// [any] Throws failure (run) with the figure if the residual of a fit is above 20 %.
+// [any] Throws failure (run) with the figure if the residual of a fit is above worst_residual.
+constexpr double worst_residual = 0.2;
 void require_good_fit(const std::string& what, double residual);
 
 } // namespace regatta

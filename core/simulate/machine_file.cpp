@@ -219,10 +219,11 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
         continue;
       }
       tensor_times& times = m.tensors.emplace_back();
-      r.only(one, "compute.tensor", {"name", "forward", "backward"});
+      r.only(one, "compute.tensor", {"name", "forward", "backward", "variation"});
       r.take(one, "compute.tensor.", "name", times.name);
       r.take_ns(one, "compute.tensor.", "forward", times.forward);
       r.take_ns(one, "compute.tensor.", "backward", times.backward);
+      r.take(one, "compute.tensor.", "variation", times.variation);
     }
   } else if (const toml_node* const result = t.find("result")) {
     read_result(r, t, *result, m);
@@ -294,7 +295,7 @@ void read_network(reader& r, const toml_node& t, machine_file::network& n) {
     more.insert(more.end(), host_keys.begin(), host_keys.end());
     return more;
   };
-  r.only(t, "network", with({"goodput", "servers", "tier", "host"}));
+  r.only(t, "network", with({"goodput", "servers", "tier", "host", "residual"}));
   read_host(r, t, "network.", n);
   read_all(r, t, "network.host", "host", [&](const toml_node& one) {
     const std::string path = "network.host";
@@ -324,6 +325,7 @@ void read_network(reader& r, const toml_node& t, machine_file::network& n) {
   if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
   std::string servers = "shared";
   r.take(t, "network.", "servers", servers);
+  r.take(t, "network.", "residual", n.residual);
   n.own_servers = servers == "own";
   if (servers != "own" && servers != "shared")
     r.refuse(*t.find("servers"), "network.servers",
@@ -340,9 +342,19 @@ std::string hash_of(const std::string& text) {
 } // namespace
 
 const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations() {
-  static const std::vector<std::pair<std::string, std::uint32_t>> all = {
-      {"apply", RG_OP_APPLY},           {"copy", RG_OP_COPY},           {"axpy", RG_OP_AXPY},
-      {"rows_apply", RG_OP_ROWS_APPLY}, {"rows_read", RG_OP_ROWS_READ}, {"rows_add", RG_OP_ROWS_ADD}};
+  static const std::vector<std::pair<std::string, std::uint32_t>> all = {{"apply", RG_OP_APPLY},
+                                                                         {"fill", RG_OP_FILL},
+                                                                         {"copy", RG_OP_COPY},
+                                                                         {"axpy", RG_OP_AXPY},
+                                                                         {"scale", RG_OP_SCALE},
+                                                                         {"accumulate", RG_OP_ACCUMULATE},
+                                                                         {"convert", RG_OP_CONVERT},
+                                                                         {"top_k", RG_OP_TOP_K},
+                                                                         {"select", RG_OP_SELECT},
+                                                                         {"gemm", RG_OP_GEMM},
+                                                                         {"rows_apply", RG_OP_ROWS_APPLY},
+                                                                         {"rows_read", RG_OP_ROWS_READ},
+                                                                         {"rows_add", RG_OP_ROWS_ADD}};
   return all;
 }
 

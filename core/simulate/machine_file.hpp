@@ -18,6 +18,7 @@ namespace regatta {
 struct tensor_times {
   std::string name;
   double forward = 0, backward = 0; // as in compute_times (simulation/simulation.hpp)
+  std::optional<double> variation;  // of both together: standard deviation over mean of measured steps; for people
 };
 
 // The rows of a sparse table that a worker touches.
@@ -93,6 +94,7 @@ struct machine_file {
   struct network : host {                 // of all hosts but those in `single`
     double goodput = 1;                   // the share of a link's rate that messages get
     bool own_servers = false;             // servers have hosts of their own
+    std::optional<double> residual;       // of the fit, relative; std::nullopt: not measured. For people
     std::vector<tier> tiers;              // from the hosts to the top
     std::map<std::uint32_t, host> single; // by number of the host
     bool operator==(const network&) const = default;

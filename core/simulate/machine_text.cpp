@@ -62,9 +62,11 @@ std::string machine_text(const machine_file& m) {
   line("variation", rounded(m.variation));
   if (!m.quantiles.empty()) line("quantiles", list_of(m.quantiles));
   if (m.after_ns > 0) line("after", ns_text(m.after_ns));
-  for (const tensor_times& t : m.tensors)
+  for (const tensor_times& t : m.tensors) {
     out += fmt::format("[[compute.tensor]]\nname = {}\nforward = {}\nbackward = {}\n", text_of(t.name),
                        ns_text(t.forward), ns_text(t.backward));
+    if (t.variation) line("variation", rounded(*t.variation));
+  }
   for (const touched_table& t : m.tables) {
     out += fmt::format("[[compute.table]]\nname = {}\nbatch = {}\n", text_of(t.name), rounded(t.batch));
     line(t.zipf ? "zipf" : "rows", rounded(t.zipf ? *t.zipf : t.rows));
@@ -98,10 +100,12 @@ std::string machine_text(const machine_file& m) {
     }
     if (c.computing_loss_residual) line("computing_loss_residual", rounded(*c.computing_loss_residual));
   }
-  out += "\n[network] # between hosts: not measured, an assumption to change\n";
+  out += m.between.residual ? "\n[network] # between hosts, from a result of `regatta comm`\n"
+                            : "\n[network] # between hosts: not measured, an assumption to change\n";
   line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", m.between.bytes_per_ns * 8) + "\"");
   if (m.between.goodput != 1) line("goodput", rounded(m.between.goodput));
   line("latency", ns_text(m.between.latency_ns));
+  if (m.between.residual) line("residual", rounded(*m.between.residual));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
   const machine_file::network all;
   const auto others = [&](const machine_file::host& h, const machine_file::host& common) {

@@ -122,10 +122,12 @@ std::string carrier_of(const case_config& c) {
 }
 
 void set_links(const run_to_simulate& r, simulation_setup& s) {
-  const message_costs& costs = costs_of(*r.machine, carrier_of(*r.config));
+  const std::string carrier = carrier_of(*r.config);
+  const message_costs& costs = costs_of(*r.machine, carrier);
   const cluster_layout& layout = r.run->job.layout;
   network_options& n = s.network;
   n.order = link_order::shared;
+  n.urgent_lanes_first = carrier != "tcp" || r.config->transport.id == "shaped";
   n.overhead_ns = whole(costs.overhead_ns);
   n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
   n.add_ns_per_byte = costs.add_ns_per_byte;

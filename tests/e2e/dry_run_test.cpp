@@ -185,3 +185,23 @@ TEST_CASE("with a machine file the time of steps is that of the simulation") {
   CHECK((other.out + other.err).find("expected vgg16, of which the machine file is") != std::string::npos);
   CHECK(program(s, "run x.toml --machine m.toml").code != 0); // needs --dry-run
 }
+
+TEST_CASE("a dry run finds machine.toml beside the experiment, and says whether it is used") {
+  const temporary_folder s;
+  std::filesystem::create_directory(s.path / "sub");
+  std::ofstream(s.path / "sub/x.toml") << small;
+  const auto dry_run = [&] { return program(s, "run sub/x.toml --dry-run --format json --set transport.plugin=tcp"); };
+  CHECK(parsed(dry_run().out).at("simulated").is_null());
+  std::ofstream(s.path / "sub/machine.toml") << "[compute]\nbatch = 64\nsamples_per_second = 640\n";
+  const outcome found = dry_run();
+  REQUIRE(found.code == 0);
+  CHECK(parsed(found.out).at("simulated").is_string());
+  CHECK(seconds(parsed(found.out), 0) > 100 * 0.09); // 100 steps of 64 samples
+  CHECK(found.err.find("sub/machine.toml, the machine file beside the experiment") != std::string::npos);
+  std::ofstream(s.path / "sub/machine.toml") << "[model]\nplugin = \"vgg16\"\n[compute]\nbatch = 64\n"
+                                                "samples_per_second = 1\n";
+  const outcome other = dry_run();
+  REQUIRE(other.code == 0);
+  CHECK(parsed(other.out).at("simulated").is_null());
+  CHECK(other.err.find("sub/machine.toml is of model vgg16") != std::string::npos);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/measured_network.hpp"
+
+#include "base/failure.hpp"
+#include "report/stored_document.hpp"
+#include "simulate/fit.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+using nlohmann::json;
+
+machine_file::network read_measured_network(const std::string& given,
+                                            const std::map<std::string, message_costs>& costs) {
+  const stored_document stored = read_stored(given, {"regatta.comm/1"});
+  const auto refuse = [&](const std::string& why) {
+    return failure(exit_code::usage, fmt::format("{}: {}", stored.file.string(), why));
+  };
+  std::vector<std::pair<double, double>> times; // ns by bytes
+  std::string transport;
+  try {
+    if (const std::size_t hosts = stored.document.at("context").at("hosts").size(); hosts != 2)
+      throw refuse(fmt::format("expected messages between two hosts, got {} {}: start a process on each of two "
+                               "(docs/cluster.md), with --op send",
+                               hosts, hosts == 1 ? "host" : "hosts"));
+    for (const json& row : stored.document.at("results")) {
+      if (row.at("op") != "send" || row.at("ranks") != 2) continue;
+      if (!transport.empty() && row.at("transport") != transport)
+        throw refuse("expected messages of one transport, got several");
+      transport = row.at("transport");
+      times.emplace_back(row.at("bytes").get<double>(), 1e9 * row.at("seconds").at("median").get<double>());
+    }
+  } catch (const json::exception& e) {
+    throw refuse(e.what());
+  }
+  if (times.size() < 2)
+    throw refuse(fmt::format("expected sends of two or more sizes between two ranks, got {}: add --op send --ranks 2",
+                             times.size()));
+  const auto known = costs.find(transport);
+  if (known == costs.end())
+    throw refuse(fmt::format("its messages go over {}, which is not measured on this host: add --transport {}",
+                             transport, transport));
+  const line_fit line = fit_line(times);
+  require_good_fit("messages between hosts", line.residual);
+  const message_costs& c = known->second;
+  machine_file::network n;
+  // A link that is slower than the processors at its ends hides their work on all bytes but the first and the last.
+  n.bytes_per_ns = 1 / std::max(line.slope, 1e-3);
+  n.latency_ns = std::max(0.0, line.constant - c.latency_ns - 2 * c.overhead_ns);
+  n.residual = line.residual;
+  return n;
+}
+
+} // namespace regatta

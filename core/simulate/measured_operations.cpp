@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/measured_operations.hpp"
+
+#include "device/host.hpp"
+#include "measure/statistics.hpp"
+#include "memory/arithmetic.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <regatta/clock.hpp>
+#include <regatta/gemm.hpp>
+#include <regatta/plugin.hpp>
+#include <regatta/random.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr std::uint64_t elements = 4 << 20; // 16 MiB
+constexpr double buffer_bytes = 4.0 * elements;
+constexpr std::uint64_t selected = elements / 1000; // of a compression as in Deep Gradient Compression
+constexpr int rounds = 5;
+
+double ns_of(const std::function<void()>& f) {
+  std::vector<double> ns;
+  for (int i = 0; i < rounds; ++i) {
+    const std::int64_t begin = rg::steady_ns();
+    f();
+    ns.push_back(static_cast<double>(rg::steady_ns() - begin));
+  }
+  return *median(ns);
+}
+
+// A matrix of gradients by a factor of rank 4, as in PowerSGD.
+double ns_of_gemm() {
+  constexpr std::uint32_t side = 1024, rank = 4;
+  rg_gemm g{};
+  g.a_type = g.b_type = g.c_type = RG_F32;
+  g.m = g.k = g.a_row = side;
+  g.n = g.b_row = g.c_row = rank;
+  g.alpha = 1;
+  const std::vector<float> a(std::size_t{side} * side, 1), b(std::size_t{side} * rank, 1);
+  std::vector<float> c(std::size_t{side} * rank);
+  const double ns = ns_of([&] { arithmetic::gemm(g, a.data(), b.data(), c.data()); });
+  return ns / static_cast<double>(std::max(rg::bytes_of(g), rg::flops_of(g)));
+}
+
+} // namespace
+
+std::map<std::string, double> measure_operations() {
+  host_processor host;
+  std::vector<float> x(elements), y(elements), sum(elements), values(selected);
+  std::vector<std::int32_t> index(selected);
+  for (std::uint64_t i = 0; i < elements; ++i) x[i] = rg::random_normals(1, i)[0];
+  std::uint64_t found = 0;
+  rg_work w = rg::make_versioned<rg_work>();
+  w.type = w.source_type = RG_F32;
+  w.count = elements;
+  w.factor = 0.5;
+  w.source = x.data();
+  w.sum = sum.data();
+  // The bytes are those that the engine counts for each operation (runtime/host_arithmetic.cpp).
+  const auto each = [&](std::uint32_t kind, void* target, double of_bytes) {
+    w.kind = kind;
+    w.target = target;
+    return ns_of([&] { host.run(w); }) / of_bytes;
+  };
+  std::map<std::string, double> all;
+  all["fill"] = each(RG_OP_FILL, y.data(), 2 * buffer_bytes);
+  all["copy"] = ns_of([&] { host.copy(y.data(), x.data(), elements * sizeof(float)); }) / (2 * buffer_bytes);
+  all["axpy"] = each(RG_OP_AXPY, y.data(), 3 * buffer_bytes);
+  all["scale"] = each(RG_OP_SCALE, y.data(), 2 * buffer_bytes);
+  all["accumulate"] = each(RG_OP_ACCUMULATE, y.data(), 3 * buffer_bytes);
+  w.type = RG_BF16;
+  all["convert"] = each(RG_OP_CONVERT, y.data(), 1.5 * buffer_bytes);
+  w.type = RG_F32;
+  w.index = index.data();
+  w.index_count = selected;
+  w.found = &found;
+  w.threshold = 3.4; // fewer than `selected` of normally distributed numbers are above it
+  all["top_k"] = each(RG_OP_TOP_K, values.data(), buffer_bytes + 8.0 * selected);
+  all["select"] = each(RG_OP_SELECT, values.data(), buffer_bytes + 8.0 * selected);
+  all["gemm"] = ns_of_gemm();
+  return all;
+}
+
+} // namespace regatta
