@@ -47,7 +47,7 @@ public:
   struct parameters {
     std::int64_t heap = 0;
     std::int64_t ring = 256 << 10;
-    std::int64_t eager = 4096;
+    std::int64_t eager = 32 << 10;
   };
   static constexpr auto fields = rg::fields(
       rg::field("heap", &parameters::heap,
@@ -57,18 +57,18 @@ public:
       rg::field("ring", &parameters::ring, "buffer of messages in flight, per peer, lane and direction")
           .range(16 << 10, 1 << 30)
           .unit(RG_UNIT_BYTES),
-      rg::field("eager", &parameters::eager,
-                "messages up to this size are copied into the ring; larger ones are read from the sender's memory")
+      rg::field(
+          "eager", &parameters::eager,
+          "messages up to this size, and a quarter of the ring, are copied into the ring; larger ones are read from "
+          "the sender's memory")
           .range(0, 1 << 20)
           .unit(RG_UNIT_BYTES));
 
   shm_transport(const rg_host* host, const parameters& p)
       : home_(host, static_cast<std::uint64_t>(p.heap)),
         ring_bytes_(round_up(static_cast<std::uint64_t>(p.ring), 4 * cache_line)) {
-    home_.eager = static_cast<std::uint64_t>(p.eager);
-    if (record_bytes(home_.eager) > ring_bytes_ / 4)
-      throw rg::error(RG_E_CONFIG, "shm: eager: expected less than a quarter of ring, got " + std::to_string(p.eager) +
-                                       " bytes of " + std::to_string(ring_bytes_) + " bytes");
+    // Larger ones would fill the ring, and wait for each other.
+    home_.eager = std::min(static_cast<std::uint64_t>(p.eager), ring_bytes_ / 4 - record_bytes(0));
   }
 
   rg_transport_caps caps() const {
