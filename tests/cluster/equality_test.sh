@@ -68,11 +68,42 @@ for r in result:
         problem = f"losses {r['loss']['curve']} instead of {reference['loss']['curve']}"
     elif strategy not in free and r["weights_sha256"] != reference["weights_sha256"]:
         problem = "weights differ"
+    elif strategy not in free and r["given_bytes"] != reference["given_bytes"]:
+        problem = f"{r['given_bytes']} bytes were sent instead of {reference['given_bytes']}"
     else:
         continue
     print(f"{r['case']}: {problem}")
     wrong += 1
 sys.exit(wrong > 0 or seen == 0)
+PY
+}
+
+# The table of hosts has a row for each case over each transport, with a rate, and the losses that the table of one host
+# has, where the sums do not depend on the hosts or on the order of arrivals.
+same_table() { # FOLDER ONE_HOST TRANSPORTS
+  python3 - "$regatta" "$@" <<'PY'
+import subprocess, sys
+regatta, ours, one, transports = sys.argv[1:]
+
+def table(folder):
+    text = subprocess.run([regatta, "report", folder, "--format", "markdown"], capture_output=True, text=True,
+                          check=True).stdout.split("\n\n")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]]
+             for line in next(part for part in text if part.startswith("|")).splitlines()]
+    return [dict(zip(cells[0], row)) for row in cells[2:]]
+
+def case(row):
+    return tuple(row.get(name) for name in ("strategy", "allreduce.algorithm", "dgc.exchange"))
+
+losses = {case(row): row["loss"] for row in table(one)}
+rows = table(ours)
+wrong = [row for row in rows if not row["samples/s"].replace(",", "")[0].isdigit()
+         or (row["strategy"] not in ("async_ps", "geo_ps") and row.get("allreduce.algorithm") not in
+             ("hierarchical", "auto") and row["loss"] != losses[case(row)])]
+expected = len(losses) * len(transports.split(","))
+for row in wrong or ([] if len(rows) == expected else rows):
+    print(row)
+sys.exit(bool(wrong) or len(rows) != expected)
 PY
 }
 
@@ -89,6 +120,7 @@ for many in $numbers; do
   start_processes $many $((4 / many)) run "$folder/x.toml" --out "$folder/on-$many" --sweep transport.plugin=$transports
   check "$many hosts" wait_for_processes
   check "$many hosts: results equal those of one host" equal "$folder/on-$many" "$folder/one" "$folder/imitated-$many"
+  check "$many hosts: the table is that of one host" same_table "$folder/on-$many" "$folder/one" "$transports"
 done
 
 # Servers on hosts of their own, one each.

@@ -41,6 +41,7 @@ for test in "$folder"/*_test.sh "$folder"/*_test.py; do
   if [ -n "$left" ]; then
     echo "FAILED: $name has left (>) or removed (<):"
     echo "$left"
+    before=$(machine_state) # not the fault of the tests after it
     status=1
   fi
   case $status in

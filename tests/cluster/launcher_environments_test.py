@@ -3,7 +3,7 @@
 """The environments of eight launchers, each complete, half set and contradicting: within 10 s, four processes on two
 hosts run together, or all are refused, by the variables' names.
 
-  environments_test.py [LAUNCHER...]
+  launcher_environments_test.py [LAUNCHER...]
 
 Without arguments: the launchers whose variables are all that is needed; with REGATTA_CLUSTER_ALL also Open MPI and
 Slurm, which are started on the hosts.
@@ -126,7 +126,7 @@ def main():
     every = {**VARIABLES, **COMMANDS}
     names = sys.argv[1:] or list(every if "REGATTA_CLUSTER_ALL" in os.environ else VARIABLES)
     if unknown := [n for n in names if n not in every]:
-        sys.exit(f"environments_test: expected some of {' '.join(every)}, got {unknown[0]}")
+        sys.exit(f"launcher_environments_test: expected some of {' '.join(every)}, got {unknown[0]}")
     cluster = Cluster(2)
     file = experiment("x", measure_steps=2)
     for name in names:
