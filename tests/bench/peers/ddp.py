@@ -112,7 +112,9 @@ def main() -> None:
         print(json.dumps({"peer": "pytorch " + torch.__version__,
                           "samples_per_second": options.ranks * options.batch * options.steps / seconds}))
     if options.ranks > 1:
-        dist.destroy_process_group()
+        dist.barrier()
+        sys.stdout.flush()
+        os._exit(0)  # threads of the process group may still run, and PyTorch 2.15 aborts in destroy_process_group()
 
 
 if __name__ == "__main__":
