@@ -6,7 +6,8 @@
 using namespace regatta::test;
 
 TEST_CASE("broken puts and gets") {
-  finds("transport/notifies_early", {"notifications"}, {"unpolled-notifications", "get-after-put", "fifo"});
+  // (On a busy machine its puts are noticed too early in unpolled-notifications, too.)
+  finds("transport/notifies_early", {"notifications"}, {"get-after-put", "fifo"});
   finds("transport/rounds_regions_up", {"one-sided-refusals"}, {"put-get", "notifications", "get-after-put"});
   finds("transport/gets_stale", {"get-after-put"}, {"put-get", "notifications", "one-sided-refusals"});
   finds("transport/completes_puts_twice", {"put-get", "notifications"}, {"fifo", "cancel"});
