@@ -48,7 +48,9 @@ std::string refusal(const json& d) {
 } // namespace
 
 TEST_CASE("the rate of large messages, and what small ones take beyond their costs on one host") {
-  json d = document({8, 4096, 1e6, 4e6});
+  json d = document({8, 1024, 2e6, 4e6});
+  d["results"].push_back(d["results"][0]);
+  d["results"].back()["bytes"] = 65536; // faster than the link's rate: a burst
   d["results"].push_back({{"op", "allreduce"}, {"ranks", 2}, {"transport", "tcp"}, {"bytes", 8}});
   const stored s(d);
   const machine_file::network n = read_measured_network(s.file(), costs);
@@ -75,12 +77,14 @@ TEST_CASE("a result that does not show a network between two hosts is refused") 
   json one = document({8, 4e6});
   one["context"]["hosts"].erase(1);
   CHECK(refusal(one).find("expected messages between two hosts, got 1 host") != std::string::npos);
-  CHECK(refusal(document({8})).find("two or more sizes") != std::string::npos);
+  CHECK(refusal(document({8})).find("got 1 and 0") != std::string::npos);
+  CHECK(refusal(document({2e6, 4e6})).find("got 0 and 2") != std::string::npos);
   json other = document({8, 4e6});
   for (json& row : other["results"]) row["transport"] = "ucx";
   CHECK(refusal(other).find("--transport ucx") != std::string::npos);
-  json odd = document({8, 1e5, 4e6, 4e6});
-  for (std::size_t i : {1, 2}) odd["results"][i]["seconds"]["median"] = 1.0;
+  json odd = document({8, 2e6, 3e6, 4e6, 6e6});
+  for (const std::size_t i : {1, 3}) odd["results"][i]["seconds"]["median"] = 1.0;
+  for (const std::size_t i : {2, 4}) odd["results"][i]["seconds"]["median"] = 0.001;
   CHECK(refusal(odd).find("residual") != std::string::npos);
   CHECK(refusal({{"schema", "regatta.result/1"}}).find("regatta.comm/1") != std::string::npos);
 }
