@@ -58,8 +58,9 @@ std::vector<double> relative_quantiles(const std::vector<double>& numbers);
 // [any] Throws failure (run) with the figure if steps vary by more than 40 % (standard deviation over mean).
 void require_steady_steps(double variation);
 
-// [any] Throws failure (run) with the figure if the residual of a fit is above worst_residual.
+// The residual above which a fit is bad.
 constexpr double worst_residual = 0.2;
+// [any] Throws failure (run) with the figure if the residual of a fit is above worst_residual.
 void require_good_fit(const std::string& what, double residual);
 
 } // namespace regatta

@@ -20,7 +20,7 @@ if build_pmix_hello; then
   check "mpirun: ranks exchange names with PMIx" \
     [ "$(mpirun_on_hosts -np 8 /srv/pmix_hello | sort -V | tail -n 1)" = "rank 7 on n3, rank 0 on n0" ]
 fi
-# What it leaves goes with the host, whose /run is its own.
+# A killed mpirun leaves folders in TMPDIR. The /run of a host is its own, and ends with it.
 on n0 env TMPDIR=/run/tmp timeout -k 1 30 mpirun --allow-run-as-root --hostfile /srv/openmpi/hostfile -np 8 \
   sleep 600 2>/dev/null &
 eventually on n3 pgrep -f '^sleep 600' >/dev/null

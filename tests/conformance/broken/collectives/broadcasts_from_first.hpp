@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defect: a broadcast sends the bytes of the first member, whoever is its root.
+// Defect: a broadcast always sends the bytes of the first member; its root is ignored.
 #pragma once
 
 #include "../sends_all.hpp"
