@@ -206,6 +206,7 @@ private:
   }
   void connected(std::uint32_t rank) override { wire_->send({{"t", "connected"}, {"rank", rank}}); }
   void received(std::uint32_t rank, message&& f) override {
+    if (!frames_.has_room(f)) send_held_frames();
     if (frames_.add(rank, std::move(f), running_.size())) send_held_frames();
   }
   void send_held_frames() {

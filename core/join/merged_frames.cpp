@@ -19,11 +19,16 @@ constexpr std::size_t most_held = 256 << 10; // bytes
 
 bool merged_frames::add(std::uint32_t rank, message&& frame, std::size_t running) {
   const std::string type = frame.header.at("t");
-  const bool waits = type == "gather" || type == "result";
+  // Of an exchange among some ranks, other ranks of this host may have no part to wait for.
+  const bool waits = type == "result" || (type == "gather" && frame.header.value("members", json::array()).empty());
   if (waits) waiting_.insert(rank);
   bytes_ += frame.payload.size();
   held_.push_back({rank, std::move(frame)});
   return !waits || waiting_.size() >= running || bytes_ > most_held;
+}
+
+bool merged_frames::has_room(const message& frame) const {
+  return held_.empty() || bytes_ + frame.payload.size() <= max_payload_bytes;
 }
 
 void merged_frames::answered(std::span<const std::uint32_t> ranks) {

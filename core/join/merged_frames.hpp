@@ -19,11 +19,15 @@ struct rank_frame {
   message frame;
 };
 
-// Holds frames after which a rank waits for an answer (its part of an all-gather, its result) until all ranks wait.
+// Holds frames after which a rank waits for an answer (its part of an all-gather among all ranks, its result) until all
+// ranks wait.
 class merged_frames {
 public:
+  // Returns whether the frame may be added: together with what is held it is no longer than a frame may be.
+  bool has_room(const message& frame) const;
   // Adds a frame of one of `running` ranks that have not ended. Returns whether take() is due: all of them wait, the
-  // frame is of another kind, or many bytes are held. Throws nlohmann::json::exception if the header lacks its type.
+  // frame is of another kind, or many bytes are held. Requires has_room(). Throws nlohmann::json::exception if the
+  // header lacks its type.
   bool add(std::uint32_t rank, message&& frame, std::size_t running);
   // Notes that the coordinator has sent something to these ranks: they wait no longer.
   void answered(std::span<const std::uint32_t> ranks);

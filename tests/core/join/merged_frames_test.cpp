@@ -57,6 +57,26 @@ TEST_CASE("a frame after which no rank waits goes at once, behind those that are
   CHECK(held.add(0, part(1, 1 << 20), 2));
 }
 
+TEST_CASE("the part of an exchange among some ranks goes at once, as the others may take no part") {
+  merged_frames held;
+  message some = part(1);
+  some.header["members"] = {0, 3};
+  CHECK(held.add(0, std::move(some), 2));
+  held.take();
+  CHECK_FALSE(held.add(1, part(2), 2)); // rank 0 does not wait for this exchange yet
+  CHECK(held.add(0, part(3), 2));
+}
+
+TEST_CASE("frames that would be too long together are not merged") {
+  merged_frames held;
+  message longest = part(1, 0);
+  longest.payload.resize(max_payload_bytes);
+  CHECK(held.has_room(longest)); // alone
+  held.add(1, part(2), 2);
+  CHECK_FALSE(held.has_room(longest));
+  CHECK(held.has_room(part(3)));
+}
+
 TEST_CASE("a frame without a type, and a payload that is too short, are refused") {
   merged_frames held;
   CHECK_THROWS_AS(held.add(0, {json::object(), {}}, 1), json::exception);
