@@ -20,8 +20,8 @@ struct calibrate_options {
 
 // Runs `regatta calibrate`: measures the model of the experiment's first case on this machine, and messages of the
 // transports between two ranks, and writes the machine file. Prints what it found. Returns 0. Throws failure: that of
-// load_experiment() or of read_measured_network(), plugin if there is no such transport, usage if the machine file cannot
-// be written, run if a fit is bad or steps vary too much, or that of a run that fails or is interrupted. [main]
+// load_experiment() or read_measured_network(), plugin if there is no such transport, usage if the machine file cannot be
+// written, run if a fit is bad or steps vary too much, or that of a run that fails or is interrupted. [main]
 int calibrate_verb(const calibrate_options& options);
 
 } // namespace regatta
