@@ -3,13 +3,12 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "files/write_atomically.hpp"
 #include "timeline/alignment.hpp"
-#include "timeline/perfetto.hpp"
 #include "timeline/rank_trace.hpp"
+#include "timeline/trace_file.hpp"
 
 #include <map>
-#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,15 +33,7 @@ std::vector<std::string> run_traces::take(std::vector<nlohmann::json>& ranks,
     std::map<std::string, clock_course> courses;
     for (const timed_host& host : hosts) courses[host.name] = host.clock;
     align_clocks(traces, courses); // without a launcher all ranks run on this machine; cluster.hosts imitates several
-    keep_traced_steps(traces);
-    for (const rank_trace& t : traces)
-      if (t.dropped)
-        warnings.push_back(fmt::format("{}: the memory of rank {} was full, and {} of its events are missing; trace "
-                                       "fewer steps (measure.trace)",
-                                       file, t.rank, t.dropped));
-    std::error_code ignored;
-    std::filesystem::create_directories(folder_, ignored);
-    write_atomically(file, perfetto_file(traces));
+    warnings = write_trace_file(file, std::move(traces));
   } catch (const failure& e) {
     warnings.push_back(fmt::format("{}: no trace was written: {}", file, e.what()));
   }

@@ -113,6 +113,7 @@ int simulate_and_print(const simulate_options& o, run_screen& screen, std::strin
       const std::string number = e.cases.size() == 1 ? "" : fmt::format("-{}", index + 1);
       return (folder.path() / fmt::format("operations{}.goal", number)).string();
     };
+  hooks.trace = [&](const std::string& run) { return (folder.path() / "traces" / (run + ".pftrace.gz")).string(); };
   hooks.progress = [&](const progress& p) { screen.show(p); };
   hooks.record = [&](const json& record) {
     folder.append(record);

@@ -43,12 +43,14 @@ template <class Op> rg_status strategy_host::rows(const Op& o) {
 rg_status strategy_host::submit(const rg_op& op) {
   trace_recorder* const trace = setup_.trace;
   if (!trace || !trace->on() || op.kind <= RG_OP_BARRIER || op.kind == RG_OP_TIMER) return execute(op);
-  const std::uint64_t begin = now();
+  const std::uint64_t begin = now(), busy_until = work_end_;
   const rg_status status = execute(op);
+  const bool in_turn = work_end_ > busy_until; // under a virtual clock: it ends later
   const bool updates = op.kind == RG_OP_APPLY || op.kind == RG_OP_COMMIT || op.kind == RG_OP_ROWS_APPLY;
   const bool server = op.kind == RG_OP_APPLY && typed<rg_op_apply>(op).role == RG_ROLE_SERVER;
   trace->span(event_origin::loop, server ? "apply as server" : rg::operation_name(op.kind),
-              updates ? "update" : "operation", begin, now());
+              updates ? "update" : "operation", in_turn ? std::max(begin, busy_until) : begin,
+              in_turn ? work_end_ : now());
   return status;
 }
 

@@ -9,6 +9,7 @@
 #include "simulate/weights.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <fstream>
@@ -24,6 +25,8 @@ namespace {
 
 using nlohmann::json;
 
+// Ends of the names of a repeat's runs, as real runs have them.
+constexpr std::array suffixes{"", "-baseline", "-baseline-again", "-contention"};
 constexpr std::uint64_t steps_of_seconds = 30; // with measure.seconds: as many steps, and whole periods
 
 // A case, and the runs that it is compared with.
@@ -140,12 +143,17 @@ private:
     std::map<std::string, std::size_t> unvaried; // by role: if nothing is drawn, every repeat is the same
     for (std::uint64_t repeat = 0; repeat < static_cast<std::uint64_t>(c.measure.repeats); ++repeat) {
       if (records_.has(x.index, repeat)) continue;
+      // `number` is that of the run within the repeat.
       const auto add = [&](const char* role, const case_config& config, const prepared_run& run, std::uint64_t number) {
         auto known = unvaried.find(role);
         if (known == unvaried.end() || varies(machine_, config)) {
           known = unvaried.insert_or_assign(role, jobs_.size()).first;
           jobs_.push_back({input_of(x, config, run, (c.seed * 1'000'003 + repeat) * 4 + number), 0, {}});
-          if (role == std::string("case") && repeat == 0 && hooks_.goal) jobs_.back().input.goal = hooks_.goal(x.index);
+          run_to_simulate& input = jobs_.back().input;
+          if (number == 0 && repeat == 0 && hooks_.goal) input.goal = hooks_.goal(x.index);
+          if (c.measure.trace > 0 && hooks_.trace)
+            input.trace =
+                hooks_.trace(fmt::format("case-{}-repeat-{}{}", x.index + 1, repeat + 1, suffixes.at(number)));
         }
         ++jobs_[known->second].users;
         runs_.push_back({&x, repeat, role, known->second, {}});
@@ -173,7 +181,7 @@ private:
                            std::uint64_t seed) {
     // The control has other hosts than the case of which facts were asked.
     const plugin_facts& facts = answers_.of(&config == &x.control ? contention_of(experiment_.cases[x.index]) : config);
-    return {&config, &run, &facts, &machine_, &x.weights->dense, seed, &x.weights->tables, ""};
+    return {&config, &run, &facts, &machine_, &x.weights->dense, seed, &x.weights->tables, "", ""};
   }
 
   prepared_run prepared(const case_config& c) {

@@ -20,6 +20,8 @@ struct simulation_hooks {
   std::function<void(const nlohmann::json& record)> record; // it has been added to the records
   // Returns the file for the operations of a case in GOAL (simulate/goal_file.hpp), written in its first repeat.
   std::function<std::string(std::size_t index)> goal;
+  // Returns the file for the trace of a run (docs/trace.md), such as "case-1-repeat-2-baseline".
+  std::function<std::string(const std::string& run)> trace;
 };
 
 // Simulates the repeats of every case that have no record, each with its baseline and its contention control, and adds

@@ -9,6 +9,7 @@
 #include "simulate/ask_model.hpp"
 #include "simulate/departure.hpp"
 #include "simulate/goal_file.hpp"
+#include "simulate/run_recorders.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -365,6 +367,20 @@ simulation_setup setup_of(const run_to_simulate& r) {
   return s;
 }
 
+namespace {
+
+simulation_result simulate_and_write(const registry& loading, const run_to_simulate& r, simulation_setup setup,
+                                     std::set<std::string>& warnings) {
+  std::optional<run_recorders> recorders;
+  if (!r.trace.empty()) setup.trace = recorders.emplace(r).steps();
+  simulation_result all = r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
+  if (recorders)
+    for (std::string& text : recorders->write()) warnings.insert(std::move(text));
+  return all;
+}
+
+} // namespace
+
 json simulate_run(const registry& loading, const run_to_simulate& r) {
   const cluster_layout& layout = r.run->job.layout;
   simulation_setup setup = setup_of(r);
@@ -372,15 +388,12 @@ json simulate_run(const registry& loading, const run_to_simulate& r) {
   setup.log = [&](int level, const std::string& text) {
     if (level <= RG_LOG_WARNING) warned.insert(text);
   };
-  const auto simulated = [&] {
-    return r.goal.empty() ? simulate(loading, setup) : simulate_to_goal(loading, setup, r.goal);
-  };
-  simulation_result all = simulated();
+  simulation_result all = simulate_and_write(loading, r, setup, warned);
   const std::optional<departure> leaves = departure_of(r, setup, all);
   if (leaves) {
     setup.stays = leaves->steps;
     setup.leavers = leaves->ranks;
-    all = simulated();
+    all = simulate_and_write(loading, r, setup, warned);
     warned.insert(leaves->text);
   }
   if (const std::size_t flows = most_flows(all, setup.link_of); carrier_of(*r.config) == "tcp" && flows >= 16)

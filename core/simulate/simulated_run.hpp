@@ -42,7 +42,8 @@ struct run_to_simulate {
   const std::vector<simulated_tensor>* tensors = nullptr;
   std::uint64_t seed = 1; // of the variation of computing times
   const simulated_tables* tables = &no_tables;
-  std::string goal; // file to which simulate_run() writes the run's operations in GOAL; empty: none
+  std::string goal;  // file to which simulate_run() writes the run's operations in GOAL; empty: none
+  std::string trace; // with measure.trace: file to which simulate_run() writes the run's trace; empty: none
 };
 
 // The setup of the simulation of a run; its steps are warm-up and timed steps. The arguments must outlive it. Throws
@@ -52,7 +53,7 @@ simulation_setup setup_of(const run_to_simulate& r);
 // [any] Simulates the run. Returns the rank_record of each rank as JSON, as ranks of a real run send it; what a
 // simulation cannot know, such as losses, is missing, and so are the ranks of a host that leaves. Throws what
 // setup_of(), simulate() and departure_of() throw; failure (usage) if the run has native collectives and GOAL is asked
-// for, (run) if its file cannot be written. Requires a registry that loads.
+// for, (run) if a file cannot be written. Requires a registry that loads.
 nlohmann::json simulate_run(const registry& loading, const run_to_simulate& r);
 
 // [any] Returns whether a run depends on its seed: on times that are drawn.

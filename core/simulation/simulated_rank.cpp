@@ -80,7 +80,7 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
                                const cluster_layout& layout, const rg_plan& plan, virtual_network& network,
                                std::uint32_t rank, shared_cores* cores)
     : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank), cores_(cores),
-      padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)) {
+      trace_(setup.trace, rank), padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)) {
   strategy_host_setup x{};
   x.strategy = &strategy.strategy;
   x.values = values;
@@ -113,6 +113,7 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   x.ghosts_on_host = setup.ghosts && setup.on_host;
   x.no_pointers = setup.no_pointers;
   x.work = setup.work;
+  x.trace = trace_.recorder();
   if (setup.recorder || cores_)
     x.work.begun = [this](std::uint64_t ns, std::uint64_t end) {
       if (setup_.recorder) setup_.recorder->work(rank_, network_.now(), ns, end);
@@ -158,8 +159,14 @@ bool simulated_rank::advance() {
       if (computes()) return moved;
       if (!std::exchange(forward_, true)) {
         times_.back().forward = network_.now();
+        trace_.input(computes_since_, network_.now());
         note_lost(0);
       }
+      if (tensor_ && strategy_->weights_from() > strategy_->arena().slices[tensor_ - 1].first) {
+        trace_.waits(tensor_ - 1, network_.now());
+        return moved;
+      }
+      if (tensor_ < setup_.tensors.size()) trace_.layer(tensor_, true, computes_since_, computed_at());
       if (tensor_ == 0) {
         times_.back().backward = network_.now();
         note_lost(1);
@@ -168,7 +175,6 @@ bool simulated_rank::advance() {
         if (!setup_.ghosts) checksums_.push_back(checksum(seen_));
         break;
       }
-      if (strategy_->weights_from() > strategy_->arena().slices[tensor_ - 1].first) return moved;
       read_tensor(--tensor_);
       compute_for(computing_.forward[tensor_]);
       break;
@@ -178,7 +184,10 @@ bool simulated_rank::advance() {
       break;
     case phase::ending:
       if (!strategy_->done(strategy_host::end_step)) return moved;
-      if (!times_.back().end) times_.back().end = network_.now();
+      if (!times_.back().end) {
+        times_.back().end = network_.now();
+        trace_.end_step(step_, times_.back());
+      }
       if (step_ + 1 == setup_.steps && strategy_->weights_from()) return moved;
       // As in an evaluation: workers pull rows between steps, not all of them equally often.
       if (setup_.table_rows && pulls_++ < (step_ == 1 ? cluster_.worker + 1 : 0)) {
@@ -311,11 +320,13 @@ void simulated_rank::begin_step() {
   set_rows(step_);
   if (setup_.compute) compute_times_of_step();
   times_.push_back({.begin = network_.now()});
+  trace_.begin_step(step_);
   strategy_->begin(strategy_host::begin_step, step_);
   phase_ = phase::beginning;
 }
 
 void simulated_rank::compute_for(std::uint64_t ns) {
+  computes_since_ = network_.now();
   next_at_ = network_.now() + ns;
   if (cores_) cores_->compute(rank_, network_.now(), ns);
   if (setup_.recorder) setup_.recorder->compute(rank_, network_.now(), ns);
@@ -328,6 +339,7 @@ void simulated_rank::note_lost(std::size_t part) {
 }
 
 void simulated_rank::read_tensor(std::size_t t) {
+  trace_.reads(t, network_.now());
   if (setup_.ghosts) return;
   const rg_slice& s = strategy_->arena().slices[t];
   const auto w = strategy_->weights().subspan(s.first, s.count);
@@ -365,6 +377,8 @@ void simulated_rank::compute_tensor() {
     require_unchanged(s.first);
     fill_gradients(strategy_->gradients(), s);
   }
+  trace_.layer(tensor_, false, computes_since_, network_.now());
+  trace_.ready(tensor_, network_.now());
   strategy_->gradients_ready(s.first + s.count);
   if (++tensor_ < setup_.tensors.size()) {
     compute_for(computing_.backward[tensor_]);

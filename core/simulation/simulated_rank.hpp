@@ -4,6 +4,7 @@
 #pragma once
 
 #include "simulation.hpp"
+#include "step_trace.hpp"
 
 #include "cluster/layout.hpp"
 
@@ -73,6 +74,7 @@ private:
   rg_cluster cluster_;
   std::uint32_t rank_;
   shared_cores* cores_;
+  step_trace trace_;
   std::vector<char> padding_; // by element of the arena; empty with ghosts
   plugin_host host_;
   std::unique_ptr<strategy_host> strategy_;
@@ -80,7 +82,7 @@ private:
   bool forward_ = false;    // the forward pass has begun
   compute_times computing_; // of this step
   std::vector<simulated_step> times_;
-  std::uint64_t step_ = 0, next_at_ = 0;
+  std::uint64_t step_ = 0, next_at_ = 0, computes_since_ = 0;
   std::uint64_t noted_ = 0;                                          // of note_lost()
   std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
   std::size_t tensor_ = 0;

@@ -6,6 +6,7 @@
 #include "cluster/plan.hpp"
 #include "folding.hpp"
 #include "simulated_rank.hpp"
+#include "step_trace.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -207,6 +208,7 @@ void require_consistent(const simulation_setup& s, const cluster_layout& layout)
   };
   require("compute_kinds", s.workers, "worker", s.compute_kinds.size());
   require("link_of", layout.size(), "rank", s.link_of.size());
+  if (s.trace) require("trace: recorders", layout.size(), "rank", s.trace->recorders.size());
   const std::vector<std::uint32_t>& group_of = s.cores.group_of;
   if (const std::size_t groups = s.cores.groups.size();
       groups && (group_of.size() != layout.size() || *std::ranges::max_element(group_of) >= groups))
@@ -275,7 +277,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   const auto run = [&](folded_ranks* folded) {
     return simulate_ranks(setup, {strategy, values.data(), layout, plan}, folded);
   };
-  if (setup.fold == folding::off || setup.recorder) return run(nullptr);
+  if (setup.fold == folding::off || setup.recorder || setup.trace) return run(nullptr);
   std::string whole = folded_ranks::obstacle(setup, plan, layout);
   if (whole.empty()) {
     folded_ranks folded(setup, plan, layout);

@@ -31,6 +31,7 @@
 namespace regatta {
 
 class goal_recorder;
+struct steps_to_trace;
 
 // The state from which a run can go on, by rank.
 struct simulated_checkpoint {
@@ -143,6 +144,7 @@ struct simulation_setup {
   folding fold = folding::off;
   // If not null, records the operations of all ranks, which then are not folded.
   goal_recorder* recorder = nullptr;
+  const steps_to_trace* trace = nullptr; // steps whose events are recorded; ranks then are not folded
   // If not null, the run stops after step `steps` - 1, without finish(), and writes a checkpoint there: what strategies
   // save, and the weights, but neither optimizer state nor sparse tables, of which there must be none.
   simulated_checkpoint* stop_at = nullptr;

@@ -165,3 +165,46 @@ TEST_CASE("without measure.trace there is none; as many steps as there are may b
   const decoded_trace t = decode_trace(read(s.path / "all/traces/case-1-repeat-1.pftrace.gz"));
   CHECK(of_process(t, 1, "step").size() == 3);
 }
+
+TEST_CASE("a simulated run has the trace of a real one, on the clock of the simulation") {
+  const temporary_folder s;
+  std::ofstream(s.path / "m.toml") << "[compute]\nbatch = 32\nsamples_per_second = 1000\n"
+                                      "[transport.tcp]\nlatency = \"20us\"\noverhead = \"5us\"\nadd_per_byte = 0.1\n";
+  for (const std::string strategy : {"allreduce", "sync_ps", "geo_ps"}) {
+    CAPTURE(strategy);
+    std::ofstream(s.path / "x.toml") << traced("[transport]\nplugin = \"tcp\"\n[strategy]\nplugin = \"" + strategy +
+                                               "\"\n" + (strategy == "geo_ps" ? "k = 1\n" : ""));
+    const outcome o = program(s, "simulate x.toml --machine m.toml --format json --out " + strategy);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    const std::string file = strategy + "/traces/case-1-repeat-1.pftrace.gz";
+    const decoded_trace t = decode_trace(read(s.path / file));
+    CHECK(t.processes.size() == (strategy == "allreduce" ? 2 : 3));
+    CHECK(check_messages(t) >= 4);
+    const json per_rank = json::parse(o.out)["results"][0]["repeats"][0]["case"]["step_seconds"]["per_rank"];
+    for (const int pid : {1, 2}) {
+      const auto steps = of_process(t, pid, "step");
+      REQUIRE(steps.size() == 2);
+
+      CHECK(steps[1]->numbers.at("step") == steps[0]->numbers.at("step") + 1);
+      for (std::size_t n : {0, 1})
+        CHECK(static_cast<double>(steps[n]->end - steps[n]->begin) ==
+              doctest::Approx(1e9 * per_rank[pid - 1][n + 1].get<double>()));
+      const auto forward = of_process(t, pid, "forward"), backward = of_process(t, pid, "backward");
+      CHECK(forward.size() == backward.size());
+      CHECK(forward.size() >= 2 * 4);
+      const std::set<std::string> passes = names_of(of_process(t, pid, "phase"));
+      CHECK(passes == std::set<std::string>{"backward pass", "forward pass", "input"});
+      if (strategy == "sync_ps") { // all of whose weights come from the server
+        CHECK(std::ranges::any_of(of_process(t, pid, "wait"),
+                                  [](const span* w) { return w->name.starts_with("need ") && w->begin < w->end; }));
+      } else {
+        CHECK(names_of(of_process(t, pid, "update")).count("apply") == 1);
+      }
+    }
+    const outcome path = program(s, "trace " + file);
+    INFO(path.err);
+    CHECK(path.code == 0);
+    if (strategy != "geo_ps") CHECK(path.out.find(" backward\n") != std::string::npos); // its steps wait for nothing
+  }
+}
