@@ -52,7 +52,8 @@ public:
     if (is_native()) {
       co_await comm_.reduce_scatter(*group_, comm_.gradients(buckets_[b]));
     } else {
-      for_others([&](std::uint32_t w) { sums_[b][w] = comm_.recv_add(w, mine, lane); });
+      for (std::uint32_t w = 0; w < comm_.workers(); ++w) // in the order in which they are added
+        if (w != comm_.rank()) sums_[b][w] = comm_.recv_add(w, mine, lane);
       if (!comm_.deferred()) post_weights(b, lane);
       for_others([&](std::uint32_t w) { pushes_[b][w] = comm_.send(w, comm_.gradients(shard(b, w)), lane); });
       for (rg::operation& o : sums_[b]) co_await o;
@@ -84,8 +85,9 @@ private:
     return rg::part_of(buckets_[b], worker, comm_.workers());
   }
   template <class F> void for_others(F&& f) {
-    for (std::uint32_t w = 0; w < comm_.workers(); ++w)
-      if (w != comm_.rank()) f(w);
+    for (std::uint32_t i = 0; i < comm_.workers(); ++i)
+      if (const std::uint32_t w = rg::staggered(i, comm_.rank(), comm_.workers(), comm_.workers()); w != comm_.rank())
+        f(w);
   }
   // Posts receives into the weights, which the model does not read again in this step: their gradients are ready.
   void post_weights(std::size_t b, std::uint32_t lane) {

@@ -83,9 +83,11 @@ struct async_ps {
   // Posts the receive of the weights before it pushes, so that the answer arrives directly in place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
     pull(b);
-    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+    for (std::uint32_t i = 0; i < comm.servers(); ++i) {
+      const std::uint32_t s = comm.server_in_turn(i);
       if (const auto range = cut.part(b, s); range.count)
         pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range), to_servers);
+    }
   }
   rg::task<> end_step(std::uint64_t) {
     co_await client.push();
@@ -115,7 +117,8 @@ struct async_ps {
     }
     co_await serving.join();
     for (std::size_t b = 0; b < held.size(); ++b)
-      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      for (std::uint32_t i = 0; i < comm.workers(); ++i) {
+        const std::uint32_t w = comm.worker_in_turn(i);
         worker_state& to = *worker_states[w];
         co_await to.last;
         to.last = comm.send(w, held[b].weights, to_workers);

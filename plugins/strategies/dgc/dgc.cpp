@@ -124,7 +124,8 @@ struct dgc : rg::bucket_servers<dgc> {
       indices = rg::sub(d.sum_indices, 0, found);
       values = rg::sub(d.sum_values, 0, found);
     }
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+    for (std::uint32_t i = 0; i < comm.workers(); ++i) {
+      const std::uint32_t w = comm.worker_in_turn(i);
       if (compressed) d.sends[2 * w] = comm.send(w, indices, to_workers(b.lane));
       d.sends[2 * w + 1] = comm.send(w, values, to_workers(b.lane));
     }

@@ -118,7 +118,8 @@ struct geo_ps : rg::data_parallel<geo_ps> {
     }
     co_await serving.join();
     for (const shard& s : held)
-      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      for (std::uint32_t i = 0; i < comm.workers(); ++i) {
+        const std::uint32_t w = comm.worker_in_turn(i);
         worker_state& to = *worker_states[w];
         co_await to.last;
         to.last = comm.send(w, s.weights, to_workers);
@@ -158,9 +159,11 @@ private:
       co_await comm.axpy(old_of(range), 1, comm.gradients(range));
     }
     pull(b, answer);
-    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+    for (std::uint32_t i = 0; i < comm.servers(); ++i) {
+      const std::uint32_t s = comm.server_in_turn(i);
       if (const auto part = cut.part(b, s); part.count)
         pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(part), to_servers);
+    }
   }
   void pull(std::size_t b, rg_buffer into) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s)

@@ -173,7 +173,8 @@ public:
   }
   // Ends a period: pushes the differences of touched rows to all servers concurrently, and merges their answers.
   rg::task<> exchange() {
-    for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) exchanging_.spawn(exchange_with(s));
+    for (std::uint32_t i = 0; i < comm.servers() && comm.tables(); ++i)
+      exchanging_.spawn(exchange_with(comm.server_in_turn(i)));
     co_await exchanging_.join();
     ++period_;
     for (copy& c : copies_) {

@@ -95,7 +95,8 @@ struct sync_ps {
   rg::task<> pull_rows(rg::step_rows rows) { return client.pull(rows, rg::row_request::pull); }
   // Posts the receive of the weights before it pushes, so that the answer arrives directly in place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
-    for (std::uint32_t s = 0; s < comm.servers(); ++s) {
+    for (std::uint32_t i = 0; i < comm.servers(); ++i) {
+      const std::uint32_t s = comm.server_in_turn(i);
       const auto range = cut.part(b, s);
       if (!range.count || is_mine(s)) continue;
       pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range), lane_of(b), wire);
@@ -212,8 +213,8 @@ private:
     }
   }
   void answer(std::size_t b) {
-    for (std::uint32_t w = 0; w < comm.workers(); ++w)
-      if (parts[b].range.count && !(in_place && w == comm.rank()))
+    for (std::uint32_t i = 0; i < comm.workers() && parts[b].range.count; ++i)
+      if (const std::uint32_t w = comm.worker_in_turn(i); !(in_place && w == comm.rank()))
         sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, lane_of(b), wire);
   }
   // Server 0 sums the norms in the order of servers and sends the sum to all servers.

@@ -38,6 +38,14 @@ inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint
   return {whole.first + part.first, part.count};
 }
 
+// Returns the peer, below `peers`, to which sender `me` of `senders` sends the message number `i` of those that it sends
+// to all of them at once: each sender begins with another peer. If all sent in the same order, their messages would
+// meet at the link of one peer after the other, and the others' links would be idle.
+inline std::uint32_t staggered(std::uint32_t i, std::uint32_t me, std::uint32_t senders, std::uint32_t peers) {
+  const std::uint64_t first = std::uint64_t{me} * peers / senders;
+  return static_cast<std::uint32_t>((first + i) % peers);
+}
+
 // A group of ranks that call the transport's collectives together; comm::split() creates it.
 struct group {
   std::uint32_t id;          // for the engine
@@ -171,6 +179,10 @@ public:
   std::uint32_t servers() const { return cluster_->servers; }
   bool is_worker() const { return cluster_->worker >= 0; }
   bool is_server() const { return cluster_->server >= 0; }
+  // Returns the server to which this worker sends the message number `i` of those to all servers: staggered().
+  std::uint32_t server_in_turn(std::uint32_t i) const { return staggered(i, rank(), workers(), servers()); }
+  // Returns the worker to which this server sends the message number `i` of those to all workers: staggered().
+  std::uint32_t worker_in_turn(std::uint32_t i) const { return staggered(i, server(), servers(), workers()); }
   std::uint32_t server_rank(std::uint32_t server) const { return cluster_->server_rank[server]; }
   // Returns this rank's number among the servers: undefined on a rank that is no server.
   std::uint32_t server() const { return static_cast<std::uint32_t>(cluster_->server); }

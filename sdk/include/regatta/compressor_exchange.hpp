@@ -85,8 +85,10 @@ template <class C> struct compressing_strategy : bucket_servers<compressing_stra
     co_await comm.fill(sum, 0);
     co_await decode(layout, d, sum);
     co_await comm.apply(b.range.first, sum, b.step, role::server);
-    for (std::uint32_t w = 0; w < comm.workers(); ++w)
+    for (std::uint32_t i = 0; i < comm.workers(); ++i) {
+      const std::uint32_t w = comm.worker_in_turn(i);
       d.sends[w] = comm.send(w, layouts_[b.index].weights, to_workers(b.lane));
+    }
     for (operation& s : d.sends) co_await s;
   }
 
@@ -170,8 +172,8 @@ private:
     co_await encode(layout, mine, b.step);
     for (std::uint32_t w = 0; w < comm.workers(); ++w)
       if (w != comm.rank()) d.receives[w] = comm.recv(w, message_of(d, w, layout.bytes), to_workers(b.lane));
-    for (std::uint32_t i = 1; i < comm.workers(); ++i) { // not all workers send to the same one at first
-      const std::uint32_t w = (comm.rank() + i) % comm.workers();
+    for (std::uint32_t i = 1; i < comm.workers(); ++i) {
+      const std::uint32_t w = staggered(i, comm.rank(), comm.workers(), comm.workers());
       d.sends[w] = comm.send(w, mine, to_workers(b.lane));
     }
     for (operation& r : d.receives) co_await r;

@@ -38,8 +38,8 @@ public:
   task<> begin_step(step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       touched_[t] = rows[t].size();
-      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-        if (w == comm.rank()) continue;
+      for (std::uint32_t i = 1; i < comm.workers(); ++i) {
+        const std::uint32_t w = staggered(i, comm.rank(), comm.workers(), comm.workers());
         others_[w][t].numbers_come = comm.recv(w, others_[w][t].numbers, lane_);
         numbers_go_.push_back(comm.send(w, comm.row_numbers(t, 0, touched_[t]), lane_));
       }
@@ -56,8 +56,8 @@ public:
   // gradients of all rows are final.
   task<> end_step(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
-      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-        if (w == comm.rank()) continue;
+      for (std::uint32_t i = 1; i < comm.workers(); ++i) {
+        const std::uint32_t w = staggered(i, comm.rank(), comm.workers(), comm.workers());
         others_[w][t].gradients_come = comm.recv(w, others_[w][t].gradients, lane_);
         gradients_go_.push_back(comm.send(w, comm.row_gradients(t, 0, touched_[t]), lane_));
       }
@@ -130,7 +130,8 @@ public:
   task<> pull(step_rows rows, row_request why = row_request::step) {
     if (!comm.tables()) co_return;
     lay_out(rows, why);
-    for (std::uint32_t s = 0; s < comm.servers(); ++s) {
+    for (std::uint32_t i = 0; i < comm.servers(); ++i) {
+      const std::uint32_t s = comm.server_in_turn(i);
       part& p = parts_[s];
       if (p.values.count) p.answer = comm.recv(comm.server_rank(s), p.values, to_workers_);
       p.sent = comm.send(comm.server_rank(s), p.request, to_servers_);
@@ -148,7 +149,8 @@ public:
   // Sends the gradients of the rows of the last pull(). Requires that this was a pull() with row_request::step, and
   // that the gradients are final. Ends when they have been sent.
   task<> push() {
-    for (std::uint32_t s = 0; s < comm.servers(); ++s) {
+    for (std::uint32_t i = 0; i < comm.servers(); ++i) {
+      const std::uint32_t s = comm.server_in_turn(i);
       part& p = parts_[s];
       if (!p.values.count) continue;
       std::uint64_t row = 0, element = 0;

@@ -129,24 +129,39 @@ def samples_per_second(folder):
     return entry
 
 
-def measure(hosts, cell):
+TRACED = ["--set", "measure.trace=3"]
+
+
+def keep_trace(out, cell):
+    """Copies the trace of the run in the folder `out`, whose name tells what it is of."""
+    to = STATE / "traces" / f"{cell.key().replace(' ', '-')}-{out.name}.pftrace.gz"
+    to.parent.mkdir(exist_ok=True)
+    to.write_bytes((out / "traces/case-1-repeat-1.pftrace.gz").read_bytes())
+
+
+def measure(hosts, cell, trace=False):
     out = support.folder / "measured"
     subprocess.run(["rm", "-rf", str(out)])
     toml = support.write("cell.toml", experiment(cell))
-    arguments = ["run", toml, "--out", str(out), "--progress", "never"]
+    arguments = ["run", toml, "--out", str(out), "--progress", "never", *(TRACED if trace else [])]
     if cell.network == "tbf":
         hosts.limit(cell.rate)
         hosts.launch(cell.hosts(), cell.ranks_on_host(), *arguments)
     else:
         regatta(*arguments)
+    if trace:
+        keep_trace(out, cell)
     return samples_per_second(out)
 
 
-def simulate(cell):
+def simulate(cell, trace=False):
     out = support.folder / "simulated"
     subprocess.run(["rm", "-rf", str(out)])
     toml = support.write("cell.toml", experiment(cell))
     several = ["--network", STATE / f"network-{cell.rate}.toml", "--set", f"cluster.hosts={cell.hosts()}"]
     regatta("simulate", toml, "--machine", STATE / f"machine-{cell.rate}-{cell.size.bytes}.toml",
-            *(several if cell.network == "tbf" else []), "--out", out, "--progress", "never")
+            *(several if cell.network == "tbf" else []), "--out", out, "--progress", "never",
+            *(TRACED if trace else []))
+    if trace:
+        keep_trace(out, cell)
     return samples_per_second(out)

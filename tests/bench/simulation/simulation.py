@@ -6,6 +6,7 @@
   ./dev bench simulation ring 100mbit 8 tbf       these cells again; the table has all that are known
   ./dev bench simulation --simulate [WORD...]     simulates again and keeps what was measured
   ./dev bench simulation --table [WORD...]        prints the table
+  ./dev bench simulation --trace [WORD...]        measures again, and keeps traces of both in `traces`
 
 A model that sleeps instead of computing loads only the network, so that 2 to 32 ranks fit on two cores. Links are those
 of test hosts, limited by the kernel (tbf), or the transport `shaped`. What is known lies in
@@ -92,6 +93,7 @@ def main():
     parser.add_argument("words", nargs="*", help="tbf, shaped, 100mbit, 1gbit, strategies, numbers of ranks")
     parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--trace", action="store_true")
     options = parser.parse_args()
     names = {*NETWORKS, *RATES, *STRATEGIES, *map(str, RANKS)}
     if unknown := [w for w in options.words if w not in names]:
@@ -103,7 +105,7 @@ def main():
     if not options.table:
         prepare(chosen, carried, options.simulate)
         for cell in chosen:
-            run_cell(cell, known, options.simulate)
+            run_cell(cell, known, options.simulate, options.trace)
     print_tables(chosen if options.words else cells([]), known, carried.all)
     for n, bytes_per_second in sorted(carried.all.items(), key=lambda pair: int(pair[0])):
         print(f"{n} hosts carry {8e-9 * bytes_per_second:.1f} Gbit/s together in frames of {runs.MTU} bytes")
@@ -126,15 +128,15 @@ def prepare(chosen, carried, only_simulate):
                 runs.machine_file(rate, size)
 
 
-def run_cell(cell, known, only_simulate):
+def run_cell(cell, known, only_simulate, trace):
     result = dict(known.all.get(cell.key(), {}))
     try:
         if not only_simulate:
-            entry = runs.measure(hosts, cell)
+            entry = runs.measure(hosts, cell, trace)
             if "measured" in result:
                 result["before"] = result["measured"]
             result["measured"] = rate_of(entry)
-        result["simulated"] = rate_of(runs.simulate(cell))
+        result["simulated"] = rate_of(runs.simulate(cell, trace))
     except RuntimeError as why:
         runs.say(f"{cell.key()}: {why}")
         return
