@@ -117,7 +117,7 @@ public:
   // again after became(). Throws as progress() does.
   bool drained();
 
-  bool queued = false; // for the owner: it is in its lane's queue of connections with work
+  bool queued = false, queued_to_send = false; // for the owner: the connection is in these queues of its lane
 
 private:
   struct outgoing {

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/epoll.h>
@@ -93,7 +94,8 @@ public:
       throw rg::error(RG_E_OPERATION, "tcp: expected a message below 2^48 bytes, got " + std::to_string(bytes));
     if (c.sends() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_send(t.address, bytes, t.cookie);
-    enqueue(c);
+    lane_queues& lane = lanes_[c.lane()];
+    if (!std::exchange(c.queued_to_send, true)) lane.to_send.push(&c);
     return RG_OK;
   }
 
@@ -209,6 +211,12 @@ private:
   using clock = std::chrono::steady_clock;
   static_assert(std::is_same_v<clock::period, std::nano>);
 
+  // Connections of a lane. Those with new messages to send are visited in the order of these messages, whatever
+  // receives were posted before: a strategy staggers its sends.
+  struct lane_queues {
+    tcp::ring<connection*> to_send, with_work;
+    bool empty() const { return to_send.empty() && with_work.empty(); }
+  };
   struct peer {
     std::vector<connection*> lanes; // empty: not connected
     std::string why;                // why it is lost; empty: it is not
@@ -242,13 +250,11 @@ private:
   }
 
   void enqueue(connection& c) {
-    if (c.queued) return;
-    c.queued = true;
-    lanes_[c.lane()].push(&c);
+    if (!std::exchange(c.queued, true)) lanes_[c.lane()].with_work.push(&c);
   }
 
   bool idle() const {
-    return std::all_of(lanes_.begin(), lanes_.end(), [](auto& lane) { return lane.empty(); });
+    return std::ranges::all_of(lanes_, [](const lane_queues& lane) { return lane.empty(); });
   }
 
   void try_to_read(connection& c) {
@@ -290,11 +296,12 @@ private:
   // Returns true if some have more to do.
   bool visit() {
     bool more = false;
-    for (auto& lane : lanes_) {
+    for (lane_queues& lane : lanes_) {
       const std::uint64_t before = shared_.counters.bytes_sent + shared_.counters.bytes_received;
-      for (std::size_t n = lane.size(); n > 0; --n) {
-        connection& c = *lane.pop();
-        c.queued = false;
+      for (std::size_t n = lane.to_send.size() + lane.with_work.size(); n > 0; --n) {
+        const bool sends = !lane.to_send.empty();
+        connection& c = sends ? *lane.to_send.pop() : *lane.with_work.pop();
+        (sends ? c.queued_to_send : c.queued) = false;
         if (visit(c)) enqueue(c);
         if (shared_.counters.bytes_sent + shared_.counters.bytes_received - before >= shared_.chunk) break;
       }
@@ -355,8 +362,8 @@ private:
   std::optional<tcp::rendezvous> rendezvous_; // from listen() until connect() has succeeded
   tcp::common shared_;
   std::vector<std::unique_ptr<connection>> connections_;
-  std::vector<peer> peers_;                   // by rank
-  std::vector<tcp::ring<connection*>> lanes_; // connections that may have work
+  std::vector<peer> peers_; // by rank
+  std::vector<lane_queues> lanes_;
 };
 
 } // namespace
