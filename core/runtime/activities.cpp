@@ -98,7 +98,7 @@ bool strategy_host::report_ready_buckets() {
   while (const auto bucket = buckets_.next_ready()) {
     any = true;
     if (setup_.trace && setup_.trace->on())
-      setup_.trace->instant(event_origin::loop, "bucket ready", "hook", now(), "bucket", bucket->index);
+      setup_.trace->instant(event_origin::loop, "bucket ready", "hook", operations_.now(), "bucket", bucket->index);
     if (setup_.strategy->on_gradient)
       check_status(setup_.strategy->on_gradient(self_, step_, bucket->index, bucket->fence), "on_gradient");
   }
@@ -107,14 +107,14 @@ bool strategy_host::report_ready_buckets() {
 
 bool strategy_host::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   bool moved = report_ready_buckets();
-  if (!timers_.empty()) {
-    const std::uint64_t t = now(), at = timers_.next();
+  if (const std::uint64_t at = operations_.next_timer(); at != UINT64_MAX) {
+    const std::uint64_t t = operations_.now();
     timeout_ns = std::min(timeout_ns, at > t ? at - t : 0);
   }
   transfers_.poll(timeout_ns, spin_ns, completions_);
-  rg_status run = timers_.complete_due([this] { return now(); }, completions_);
-  if (!device_operations_.empty()) complete_device_operations();
-  if (!functions_.empty()) run = functions_.take_ended(completions_);
+  const rg_status run = operations_.take_ended(completions_, [this](const rg_op_commit& o, const double* total) {
+    commit(is_server(o.role), total, o.step); // rows are committed by the host
+  });
   if (!completions_.empty()) {
     moved = true;
     delivering_.swap(completions_); // operations that the strategy submits now end in the next round

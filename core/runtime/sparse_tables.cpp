@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sparse_tables.hpp"
 
-#include "base/failure.hpp"
+#include "runtime/refusal.hpp"
 #include "runtime/weight_updates.hpp"
 
 #include <algorithm>
@@ -15,10 +15,6 @@ namespace {
 
 constexpr const char* on_host_only = "operations on rows are in the host's memory only";
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw failure(exit_code::plugin, why);
-}
-
 } // namespace
 
 sparse_tables::sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker,
@@ -28,13 +24,13 @@ sparse_tables::sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_
     const rg_tensor& t = tensors[i];
     if (t.kind != RG_TENSOR_ROWS) continue;
     if (t.ndim < 1 || t.shape[0] < 1 || !t.max_rows)
-      refuse(fmt::format("table {}: needs a first dimension (its rows) and max_rows", t.name));
+      refuse_call(fmt::format("table {}: needs a first dimension (its rows) and max_rows", t.name));
     auto table = rg::make_versioned<rg_table>();
     table.tensor = static_cast<std::uint32_t>(i);
     table.rows = static_cast<std::uint64_t>(t.shape[0]);
     table.row = rg::storage_of(t) / table.rows;
     table.max_rows = std::min(table.rows, t.max_rows * micro_batches);
-    if (!table.row) refuse(fmt::format("table {}: its rows have no elements", t.name));
+    if (!table.row) refuse_call(fmt::format("table {}: its rows have no elements", t.name));
     if (worker) {
       table.numbers =
           regions_.allocate_on_host(RG_I64, table.max_rows, fmt::format("the row numbers of table {}", t.name));
@@ -58,16 +54,16 @@ void sparse_tables::set_rows(std::span<const rg_rows> rows) {
     const rg_table& table = windows_[t];
     const auto given = rg::copy_versioned(rg::at_stride(rows.data(), t));
     const auto name = [&] { return tensors_[t].name; };
-    if (given.tensor != table.tensor) refuse(fmt::format("rows(): entry {} is not of table {}", t, name()));
+    if (given.tensor != table.tensor) refuse_call(fmt::format("rows(): entry {} is not of table {}", t, name()));
     if (given.count > table.max_rows)
-      refuse(
+      refuse_call(
           fmt::format("rows(): {} rows of table {}, which has {} at most a step", given.count, name(), table.max_rows));
     rows_[t].count = given.count;
     rows_at_[t] = nullptr;
     for (std::uint64_t i = 0; i < given.count; ++i)
       if (given.rows[i] >= table.rows || (i && given.rows[i] <= given.rows[i - 1]))
-        refuse(fmt::format("rows(): row {} of table {}: rows must ascend, be named once and lie below {}",
-                           given.rows[i], name(), table.rows));
+        refuse_call(fmt::format("rows(): row {} of table {}: rows must ascend, be named once and lie below {}",
+                                given.rows[i], name(), table.rows));
     void* numbers = regions_.address(table.numbers);
     if (given.count) std::memmove(numbers, given.rows, given.count * sizeof(std::uint64_t));
     rows_[t].rows = static_cast<const std::uint64_t*>(numbers);
@@ -87,9 +83,9 @@ void sparse_tables::attach(rg_batch& batch, bool with_gradients) {
 }
 
 void sparse_tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
-  if (t >= windows_.size()) refuse(fmt::format("own_rows: table {} of {}", t, windows_.size()));
-  if (shards_[as_server][t]) refuse(fmt::format("own_rows: table {} is owned already", t));
-  if (shard >= shards) refuse(fmt::format("own_rows: shard {} of {}", shard, shards));
+  if (t >= windows_.size()) refuse_call(fmt::format("own_rows: table {} of {}", t, windows_.size()));
+  if (shards_[as_server][t]) refuse_call(fmt::format("own_rows: table {} is owned already", t));
+  if (shard >= shards) refuse_call(fmt::format("own_rows: shard {} of {}", shard, shards));
   if (regions_.ghosts()) return;
   row_table::shape shape;
   shape.rows = windows_[t].rows;
@@ -107,30 +103,30 @@ void sparse_tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, s
 // Returns the row numbers in `rows`; none if it is empty.
 std::span<const std::int64_t> sparse_tables::numbers(const rg_buffer& rows) const {
   if (!rows.count) return {};
-  if (regions_.on_device(rows)) refuse(on_host_only);
-  if (!regions_.contains(rows) || rows.type != RG_I64) refuse("rows: the row numbers are no buffer of RG_I64");
+  if (regions_.on_device(rows)) refuse_call(on_host_only);
+  if (!regions_.contains(rows) || rows.type != RG_I64) refuse_call("rows: the row numbers are no buffer of RG_I64");
   return regions_.elements<const std::int64_t>(rows);
 }
 
 // Returns the address of the values in `b`; null if it is empty, and with ghosts.
 float* sparse_tables::values(const rg_buffer& b) const {
   if (!b.count) return nullptr;
-  if (regions_.on_device(b)) refuse(on_host_only);
-  if (!regions_.contains(b) || b.type != RG_F32) refuse("rows: the values are no buffer of RG_F32");
+  if (regions_.on_device(b)) refuse_call(on_host_only);
+  if (!regions_.contains(b) || b.type != RG_F32) refuse_call("rows: the values are no buffer of RG_F32");
   return static_cast<float*>(regions_.address(b));
 }
 
 // As above, of `rows` rows of a table.
 float* sparse_tables::values(const rg_buffer& b, std::uint32_t table, std::uint64_t rows) const {
-  if (table >= windows_.size()) refuse(fmt::format("rows: table {} of {}", table, windows_.size()));
+  if (table >= windows_.size()) refuse_call(fmt::format("rows: table {} of {}", table, windows_.size()));
   if (b.count != rows * windows_[table].row)
-    refuse(fmt::format("rows: {} values for {} rows of {}", b.count, rows, windows_[table].row));
+    refuse_call(fmt::format("rows: {} values for {} rows of {}", b.count, rows, windows_[table].row));
   return values(b);
 }
 
 row_table& sparse_tables::held(std::uint32_t role, std::uint32_t table) const {
   row_table* const rows = shards_[is_server(role)][table].get();
-  if (!rows) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", table));
+  if (!rows) refuse_call(fmt::format("rows: this rank owns none of table {}: own_rows comes first", table));
   return *rows;
 }
 
@@ -191,10 +187,10 @@ std::uint64_t sparse_tables::operate(const rg_op_copy_rows& o) const {
   const auto index = numbers(o.index);
   float *const listed = values(o.rows), *const table = values(o.table);
   if (regions_.ghosts() || index.empty()) return bytes_of(o.rows) * 2;
-  if (o.rows.count % index.size()) refuse("gather, scatter: rows of different length");
+  if (o.rows.count % index.size()) refuse_call("gather, scatter: rows of different length");
   const std::uint64_t row = o.rows.count / index.size(), rows = row ? o.table.count / row : 0;
   for (const std::int64_t r : index)
-    if (static_cast<std::uint64_t>(r) >= rows) refuse(fmt::format("gather, scatter: row {} of {}", r, rows));
+    if (static_cast<std::uint64_t>(r) >= rows) refuse_call(fmt::format("gather, scatter: row {} of {}", r, rows));
   for (std::size_t i = 0; i < index.size(); ++i) {
     float *const a = listed + i * row, *const b = table + static_cast<std::uint64_t>(index[i]) * row;
     if (gather)

@@ -32,27 +32,27 @@ template <class T> const T* extension_of(const strategy_host_setup& s, const cha
 } // namespace
 
 strategy_host::strategy_host(strategy_host_setup setup)
-    : setup_(std::move(setup)), plugin_host_(setup_.log, setup_.extensions), transport_(*setup_.transport.functions),
-      cluster_(setup_.cluster), device_(setup_.device),
-      processor_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
+    : setup_(std::move(setup)), plugin_host_(setup_.log, setup_.extensions), device_(setup_.device),
+      operations_(setup_.transport, setup_.work, regions_, arena_, buckets_, plugin_host_, setup_.trace, device_),
+      reaches_(reaches(setup_)),
       regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport.self, setup_.ghosts,
                reaches_ && device_ ? setup_.transport.caps.memory : std::uint32_t{RG_MEMORY_HOST}, device_,
                device_ ? device_->index() : -1),
-      on_host_(stage_on_host(host_processor_)), on_device_(!device_   ? nullptr
-                                                           : reaches_ ? stage_on_device(*device_)
-                                                                      : stage_through_host(*device_)),
+      on_host_(stage_on_host(operations_.host())), on_device_(!device_   ? nullptr
+                                                              : reaches_ ? stage_on_device(*device_)
+                                                                         : stage_through_host(*device_)),
       first_lane_(setup_.step_numbers ? step_sums::lane + 1 : 0),
-      transfers_(transport_, setup_.transport.self, setup_.transport.caps, *setup_.transport.host,
+      transfers_(*setup_.transport.functions, setup_.transport.self, setup_.transport.caps, *setup_.transport.host,
                  "transport " + setup_.transport.id, regions_, *on_host_, on_device_.get(), setup_.cluster.rank,
                  setup_.cluster.size, setup_.lanes + first_lane_, setup_.trace),
-      rule_(setup_.optimizer, setup_.cluster.workers), device_operations_(device_),
-      functions_([this] { transport_.wake(setup_.transport.self); }) {
+      rule_(setup_.optimizer, setup_.cluster.workers) {
   if (std::ranges::any_of(setup_.tensors, [](const rg_tensor& t) { return t.kind == RG_TENSOR_ROWS; }))
     regions_.keep_numbers();
   if (reaches_)
     if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();
-  if (setup_.step_numbers && cluster_.worker >= 0) sums_.emplace(transfers_, regions_, cluster_, setup_.step_numbers);
+  if (setup_.step_numbers && setup_.cluster.worker >= 0)
+    sums_.emplace(transfers_, regions_, setup_.cluster, setup_.step_numbers);
 }
 
 void strategy_host::lay_out() {
@@ -73,13 +73,13 @@ void strategy_host::lay_out() {
   arena_.slice_count = static_cast<std::uint32_t>(slices_.size());
   arena_.tensors = setup_.tensors.data();
   arena_.tensor_count = static_cast<std::uint32_t>(setup_.tensors.size());
-  if (cluster_.worker >= 0 && arena_.count) {
+  if (setup_.cluster.worker >= 0 && arena_.count) {
     arena_.weights = regions_.allocate(RG_F32, arena_.count, "the weights");
     arena_.gradients = regions_.allocate(RG_F32, arena_.count, "the gradients");
   }
-  updates_ =
-      std::make_unique<weight_updates>(setup_.optimizer, cluster_.workers, optimizer_slices, processor_, device_);
-  tables_ = std::make_unique<sparse_tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0,
+  updates_ = std::make_unique<weight_updates>(setup_.optimizer, setup_.cluster.workers, optimizer_slices,
+                                              operations_.of_arena(), device_);
+  tables_ = std::make_unique<sparse_tables>(setup_.tensors, setup_.micro_batches, setup_.cluster.worker >= 0,
                                             setup_.rows_in_place && !device_, regions_, rule_, setup_.initial_rows);
   arena_.tables = tables_->windows().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->windows().size());
@@ -93,7 +93,7 @@ void strategy_host::start() {
   host_.flags = (updates_->deferred() ? RG_HOST_DEFERRED : 0) | (setup_.ghosts_on_host ? RG_HOST_GHOSTS : 0);
   host_.host = plugin_host_.c();
   host_.context = this;
-  host_.cluster = &cluster_;
+  host_.cluster = &setup_.cluster;
   host_.arena = &arena_;
   host_.seed = setup_.seed;
   host_.momentum = setup_.momentum;
@@ -146,7 +146,7 @@ void strategy_host::set_memory_functions() {
   host_.pointer = [](void* self, const rg_buffer* buffer, void** out) {
     return guarded(self, [&](strategy_host& x) -> rg_status {
       if (x.setup_.no_pointers || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
-      if (!x.regions_.contains(*buffer)) refuse("pointer: the buffer lies outside its region");
+      if (!x.regions_.contains(*buffer)) refuse_call("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
       return *out ? RG_OK : RG_E_UNSUPPORTED;
     });
@@ -154,12 +154,12 @@ void strategy_host::set_memory_functions() {
 }
 
 void strategy_host::set_operation_functions() {
-  host_.now = [](void* self) { return static_cast<strategy_host*>(self)->now(); };
+  host_.now = [](void* self) { return static_cast<strategy_host*>(self)->operations_.now(); };
   host_.buckets = [](void* self, const std::uint64_t* ends, std::uint32_t count) {
     return guarded(self, [&](strategy_host& x) {
       x.require_creating("buckets");
       if ((count ? ends[count - 1] : 0) != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
-        refuse("buckets must ascend and end where the arena does");
+        refuse_call("buckets must ascend and end where the arena does");
       x.buckets_.set({ends, ends + count}, x.device_ != nullptr);
     });
   };
@@ -167,11 +167,11 @@ void strategy_host::set_operation_functions() {
     return guarded(self, [&](strategy_host& x) -> rg_status {
       x.require_creating("split");
       if (!x.collectives_.begin) return RG_E_UNSUPPORTED;
-      const auto self_at = std::find(members, members + count, x.cluster_.rank);
+      const auto self_at = std::find(members, members + count, x.setup_.cluster.rank);
       collective_group g{0, count, static_cast<std::uint32_t>(self_at - members)};
-      if (g.index == count) refuse("split: expected this rank among the members");
+      if (g.index == count) refuse_call("split: expected this rank among the members");
       const rg_status s = x.collectives_.split(x.setup_.transport.self, members, count, &g.id);
-      if (s < 0 && s != RG_E_UNSUPPORTED) refuse(x.setup_.transport.host->take_error());
+      if (s < 0 && s != RG_E_UNSUPPORTED) refuse_call(x.setup_.transport.host->take_error());
       if (s >= 0) x.groups_.push_back(g);
       *group = g.id;
       return s;
@@ -208,12 +208,12 @@ void strategy_host::set_record_functions() {
 }
 
 strategy_host::~strategy_host() {
-  functions_.stop(); // they may use the strategy
+  operations_.stop_functions(); // they may use the strategy
   if (self_) setup_.strategy->destroy(self_);
 }
 
 void strategy_host::forget_transport() {
-  functions_.stop();
+  operations_.stop_functions();
   if (self_) setup_.strategy->destroy(self_);
   self_ = nullptr;
   regions_.forget_transport();
@@ -261,30 +261,37 @@ void strategy_host::read_arena(std::span<const float> all, const read_function& 
   }
 }
 
-void strategy_host::refuse(const std::string& why) {
-  throw failure(exit_code::plugin, why);
+// The model may read weights and write gradients after all work enqueued up to here.
+void strategy_host::record_weights_fence() {
+  if (device_) weights_after_.store(device_->record(device::computing), std::memory_order_release);
+}
+
+void strategy_host::synchronize() {
+  if (!device_) return;
+  for (const rg_fence f : buckets_.fences()) device_->wait_for(device::computing, f);
+  device_->synchronize();
 }
 
 void strategy_host::require_creating(const char* what) const {
   if (created_)
-    refuse(fmt::format("{} was called in a step: call it within create(), in C++ in the constructor", what));
+    refuse_call(fmt::format("{} was called in a step: call it within create(), in C++ in the constructor", what));
 }
 
 bool strategy_host::require_role(const char* what, std::uint32_t role) const {
   const bool server = is_server(role);
-  if ((server ? cluster_.server : cluster_.worker) < 0)
-    refuse(fmt::format("{}: this rank is no {}", what, server ? "server" : "worker"));
+  if ((server ? setup_.cluster.server : setup_.cluster.worker) < 0)
+    refuse_call(fmt::format("{}: this rank is no {}", what, server ? "server" : "worker"));
   return server;
 }
 
 rg_buffer strategy_host::own(std::uint32_t role, std::uint64_t first, std::uint64_t count) {
   require_creating("own");
   if (first > arena_.count || count > arena_.count - first || !count)
-    refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
+    refuse_call(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
   const bool server = require_role("own", role);
   rg_buffer b = arena_.weights;
   if (server) {
-    b = regions_.allocate(RG_F32, count, fmt::format("the weights that server {} owns", cluster_.server));
+    b = regions_.allocate(RG_F32, count, fmt::format("the weights that server {} owns", setup_.cluster.server));
     if (device_) {
       std::vector<float> start(count);
       setup_.initial_weights(first, count, start.data());

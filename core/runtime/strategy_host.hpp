@@ -13,10 +13,8 @@
 #include "memory/regions.hpp"
 #include "registry/plugin_host.hpp"
 #include "runtime/collective_rules.hpp"
-#include "runtime/device_operations.hpp"
-#include "runtime/function_thread.hpp"
 #include "runtime/gradient_buckets.hpp"
-#include "runtime/operation_timers.hpp"
+#include "runtime/local_operations.hpp"
 #include "runtime/sparse_tables.hpp"
 #include "runtime/step_sums.hpp"
 #include "runtime/transfers.hpp"
@@ -159,17 +157,15 @@ public:
   bool poll(std::uint64_t timeout_ns, std::uint64_t spin_ns);
   // [loop] Returns when the next timer (or, under virtual time, operation) of the strategy is due, in ns on the
   // transport's virtual clock if it has one, else on the monotonic clock. UINT64_MAX: there is none.
-  std::uint64_t next_timer() const { return timers_.next(); }
+  std::uint64_t next_timer() const { return operations_.next_timer(); }
   // [loop] Returns whether poll() must still be called: an operation or timer is pending, or serve is not over.
-  bool busy() const {
-    return transfers_.outstanding() || !timers_.empty() || !device_operations_.empty() || !functions_.empty() ||
-           running_[serve];
-  }
+  bool busy() const { return transfers_.outstanding() || !operations_.empty() || running_[serve]; }
 
   // [loop] Describes the pending operations, for messages to people.
   std::vector<transfers::open_operation> open_operations() const {
     auto open = transfers_.open();
-    if (!functions_.empty()) open.push_back({"a function of the strategy's own", UINT32_MAX, 0, 0, false, false});
+    if (operations_.has_functions())
+      open.push_back({"a function of the strategy's own", UINT32_MAX, 0, 0, false, false});
     return open;
   }
   // [any] Returns the `end` of the last gradients_ready() in this step; 0: there was none. Lock-free.
@@ -206,69 +202,32 @@ private:
   void set_memory_functions(); // of host_
   void set_operation_functions();
   void set_record_functions();
-  std::uint64_t now() const;
   // Execute an operation of the strategy; submit() also records it in the trace. Return RG_DONE if it has ended, RG_OK
   // if its completion follows.
   rg_status submit(const rg_op& op);
   rg_status execute(const rg_op& op);
   // Returns the bucket of the arena that a buffer of weights or gradients belongs to; no_bucket for others.
   std::uint32_t bucket_of(const rg_buffer& b) const;
-  // These throw failure (plugin), which guarded() turns into a refusal. refuse() always; require_creating() if the
-  // strategy has been created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*),
-  // else it returns whether that is the server's; reject() always, with the operation's name before `why`.
-  [[noreturn]] static void refuse(const std::string& why);
-  [[noreturn]] static void reject(const rg_op& op, const std::string& why);
+  // These throw failure (plugin), which guarded() turns into a refusal: require_creating() if the strategy has been
+  // created, so that `what` is too late; require_role() if this rank is none of `role` (RG_ROLE_*), else it returns
+  // whether that is the server's.
   void require_creating(const char* what) const;
   bool require_role(const char* what, std::uint32_t role) const;
   // Returns whether the strategy's talks() connects this rank with `peer`, or `peer` is this rank.
   bool talks_to(std::uint32_t peer);
   rg_buffer own(std::uint32_t role, std::uint64_t first, std::uint64_t count); // rg_strategy_host.own
-  struct operand {
-    const char* name; // for messages: "the target"
-    const rg_buffer& buffer;
-    std::uint32_t type = any_type;
-  };
-  static constexpr std::uint32_t any_type = 0;
-  // Check the buffers of an operation: throw failure (plugin) if one is wrong. accept() also makes later work of a
-  // device wait for the fence of the operation and for the gradients in its buffers; the two with `w` also set the
-  // index of the work.
-  void accept(const rg_op& op, std::initializer_list<operand> operands);
-  void accept_index(const rg_op& op, const rg_buffer& target, const rg_buffer& index, rg_work& w);
-  void accept_selection(const rg_op& op, const rg_buffer& source, const rg_buffer& values, const rg_buffer& index,
-                        rg_work& w);
   void accept_norm(const rg_op& op, const rg_buffer& pair);
   rg_status transfer(const rg_op_transfer& o);
   bool transport_reaches(const rg_buffer& b) const; // whether it can access the memory
   rg_status collective(const rg_op_collective& o);
   bool offers(std::uint32_t kind, std::uint32_t reduction, std::uint32_t type, std::uint32_t wire) const;
-  processor& processor_of(const rg_buffer& b); // the processor that computes on this buffer
-  rg_work work(std::uint64_t count) const;     // on fp32 elements, without kind and target
-  // Executes `w` with the kind of `op` and the target `at`; `bytes` as of complete_work().
-  rg_status compute(const rg_op& op, const rg_buffer& at, rg_work& w, std::uint64_t bytes);
-  rg_status fill(const rg_op_fill& o);
-  rg_status copy(const rg_op_copy& o);
-  rg_status axpy(const rg_op_axpy& o);
-  rg_status scale(const rg_op& op, const rg_buffer& target, double a); // SCALE, CLIP
-  rg_status accumulate(const rg_op_accumulate& o);
-  rg_status convert(const rg_op_convert& o);
-  rg_status top_k(const rg_op_top_k& o);
-  rg_status select(const rg_op_select& o);
   rg_status apply(const rg_op_apply& o);
   rg_status norm(const rg_op_norm& o);
   rg_status commit(const rg_op_commit& o);
   void commit(bool server, const double* total, std::uint64_t step);
   void add_norm_of_rows(bool server, double* pair); // to the norm of the arena, in the memory of the arena
   template <class Op> rg_status rows(const Op& o);
-  // Calls f() on the thread of functions_, or under a virtual clock after the time that work on `cost` bytes takes.
-  rg_status compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f);
-  rg_status run(const rg_op_run& o);
-  rg_status gemm(const rg_op_gemm& o);
-  void wait_for_gradients(const rg_buffer& buffer); // later work of the device waits for those in the buffer
-  void record_weights_fence();                      // sets weights_after_
-  void complete_device_operations();
-  // Completes work on `bytes` of memory: at once, or under a virtual clock after the time that the work takes.
-  rg_status complete_work(const rg_op& op, std::uint64_t bytes);
-  void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
+  void record_weights_fence(); // sets weights_after_
   bool report_ready_buckets(); // calls on_gradient; returns whether a bucket was ready
   void check_status(rg_status status, const char* what);
   void move_state(rg_status (*slot)(void*, std::uint64_t, const rg_state*), std::uint64_t step, const rg_state& s) {
@@ -281,19 +240,16 @@ private:
 
   strategy_host_setup setup_;
   plugin_host plugin_host_; // of the strategy
-  rg_transport transport_;
-  rg_cluster cluster_;
   rg_strategy_host host_{};
   rg_collectives collectives_{}; // of the transport; null functions: it has none
   std::vector<collective_group> groups_;
   void* self_ = nullptr; // the strategy
   bool created_ = false;
-  std::vector<bool> asked_, talks_; // by rank, from the first transfer on: whether talks() was called, and its result
+  std::vector<std::optional<bool>> talks_; // by rank, from the first transfer on: what talks() returned
 
-  host_processor host_processor_;
   device* device_;
-  processor& processor_; // of the arena's memory: the host or the device
-  bool reaches_;         // whether the transport can access the arena
+  local_operations operations_;
+  bool reaches_; // whether the transport can access the arena
   region_table regions_;
   std::unique_ptr<staging> on_host_, on_device_; // on_device_ is null without a device
   const std::uint32_t first_lane_;               // of the strategy
@@ -313,10 +269,6 @@ private:
   std::uint64_t step_ = 0;
   std::array<bool, 6> running_{}; // by activity
   std::exception_ptr failure_;    // the first one
-  operation_timers timers_;
-  std::uint64_t functions_end_ = 0, work_end_ = 0; // when the last function, operation ends, under a virtual clock
-  device_operations device_operations_;
-  function_thread functions_;
   std::vector<rg_completion> completions_, delivering_;
   strategy_records records_;
   std::uint32_t buffers_ = 0; // number that the strategy allocated

@@ -2,8 +2,8 @@
 #include "simulate/measured_operations.hpp"
 
 #include "device/host.hpp"
-#include "measure/statistics.hpp"
 #include "memory/arithmetic.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -70,7 +70,7 @@ std::map<std::string, double> measure_operations() {
   w.factor = 0.5;
   w.source = x.data();
   w.sum = sum.data();
-  // The bytes are those that the engine counts for each operation (runtime/host_arithmetic.cpp).
+  // The bytes are those that the engine counts for each operation (runtime/local_operations.cpp).
   const auto each = [&](std::uint32_t kind, void* target, double of_bytes) {
     w.kind = kind;
     w.target = target;
