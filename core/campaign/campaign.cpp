@@ -241,7 +241,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
     if (hooks_.begin_run)
       hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
                                    progress_.phase.empty() ? "" : "-", progress_.phase));
-    launch_plan plan{run.ranks, run.job.addresses.front()};
+    launch_plan plan{run.ranks, run.address};
     set_limits(plan, c);
     if (facts_.hosts) {
       plan.hosts = facts_.hosts->hosts();
@@ -291,7 +291,7 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.step = progress_.steps = 0;
   show({});
   if (hooks_.begin_run) hooks_.begin_run(fmt::format("case-{}-kernels", progress_.case_number));
-  launch_plan plan{run.ranks, run.job.addresses.front()};
+  launch_plan plan{run.ranks, run.address};
   set_limits(plan, c);
   const launch_result r = launch(plan, {{}, hooks_.log});
   interrupted_ |= r.interrupted;

@@ -108,12 +108,14 @@ void assign_hosts(prepared_run& run, const case_config& c, const placement& plac
   }
   run.job.spin_ns = oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
   if (oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
+  const auto host_of = [&](std::uint32_t rank) { return hosts ? places.host[rank] : 0; };
+  run.address = addresses.front().front();
+  run.job.addresses.resize(*std::ranges::max_element(layout.host_of) + 1);
+  for (std::uint32_t r = 0; r < layout.size(); ++r) run.job.addresses[layout.host_of[r]] = addresses[host_of(r)];
   for (std::uint32_t r = 0; r < layout.size(); ++r) {
-    const std::uint32_t host = hosts ? places.host[r] : 0;
-    run.job.addresses = addresses[host];
+    const std::uint32_t host = host_of(r);
     run.ranks.push_back({role_of(layout.view(r)), cpus_of[r], to_json(run.job), host, hosts ? places.slot[r] : 0});
   }
-  run.job.addresses = addresses[0];
 }
 
 } // namespace

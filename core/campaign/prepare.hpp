@@ -15,7 +15,8 @@
 namespace regatta {
 
 struct prepared_run {
-  rank_job job;                 // every rank's, but for its `addresses`: those of the first host of a launcher
+  rank_job job;                 // every rank's
+  std::string address;          // IP address at which the coordinator listens: of the first host of a launcher
   std::vector<rank_plan> ranks; // by rank
   bool exchanges_rows = false;  // the strategy exchanges rows of sparse tables, and this transport can carry them
   bool synchronous = true;      // the strategy's RG_PLAN_SYNCHRONOUS

@@ -86,6 +86,8 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
   cluster_layout layout = cluster_layout::make(p.ranks, 0, false);
   set_hosts(layout, places);
   p.host_of = layout.host_of;
+  p.addresses.resize(*std::ranges::max_element(p.host_of) + 1);
+  for (std::uint32_t r = 0; r < p.ranks; ++r) p.addresses[p.host_of[r]] = addresses[places.host[r]];
   launch_plan launched;
   launched.address = addresses.front().front();
   if (launcher) launched.hosts = launcher->hosts();
@@ -94,7 +96,6 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
   launched.stall.setting = "--timeout";
   for (std::uint32_t r = 0; r < p.ranks; ++r) {
     comm::plan mine = p;
-    mine.addresses = addresses[places.host[r]];
     const cpu_supply cpus = launcher ? launcher->hosts()[places.host[r]]->cpus : this_hosts_cpus();
     mine.pairs.threads = static_cast<unsigned>(cpus.cpus.size());
     launched.ranks.push_back(

@@ -92,14 +92,15 @@ json check_host(control_client& control, const plan& p) {
   const double throttled = throttled_seconds();
   json host = best_speed(control, p);
   host["throttled"] = throttled_seconds() - throttled;
-  const address_interface i = interface_of(p.addresses.front());
+  const std::string& mine = p.addresses.at(p.host_of.at(control.rank())).front();
+  const address_interface i = interface_of(mine);
   host["interface"] = text_or_null(i.name);
   host["subnet"] = text_or_null(i.subnet);
   host["mtu"] = i.mtu ? json(i.mtu) : json(nullptr);
   host["from"] = json::array();
   if (p.ranks > 1) {
     control.operation("probing the paths between hosts", pace::rare);
-    const auto came = probe_paths(control, p.addresses.front(), i.mtu);
+    const auto came = probe_paths(control, mine, i.mtu);
     for (std::uint32_t r = 0; r < came.size(); ++r)
       host["from"].push_back(r == control.rank() ? json(nullptr)
                                                  : json{{"small", came[r].small}, {"large", came[r].large}});

@@ -39,7 +39,7 @@ struct plan {
   std::string transport;                            // its id
   std::map<std::string, nlohmann::json> parameters; // of the transport
   std::vector<std::string> files;                   // plugin files of the transport, and of transports that it nests
-  std::vector<std::string> addresses;               // IP addresses of this rank, at least one
+  std::vector<std::vector<std::string>> addresses;  // IP addresses by host of host_of, at least one of each
   std::vector<std::uint32_t> host_of;               // by rank, counted from 0
   std::uint32_t ranks = 2;
   std::uint64_t spin_ns = 0;            // how long a waiting rank polls before it sleeps

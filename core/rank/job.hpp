@@ -17,8 +17,9 @@ namespace regatta {
 struct rank_job {
   case_config config;
   cluster_layout layout;
-  std::vector<std::string> files;      // paths of the plugins that the case needs
-  std::vector<std::string> addresses;  // IP addresses of cluster.interface; the coordinator listens on the first one
+  std::vector<std::string> files; // paths of the plugins that the case needs
+  // IP addresses of cluster.interface, by host of the layout
+  std::vector<std::vector<std::string>> addresses;
   std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
   std::uint64_t period = 1;            // the number of timed steps becomes a multiple of it
@@ -45,8 +46,7 @@ struct rank_job {
 };
 
 nlohmann::json to_json(const rank_job& job);
-// Throws nlohmann::json::exception if a member is missing or of another type, failure (run) if "config" is no complete
-// case.
+// Throws failure (run) if a member is missing or of another type, or "config" is no complete case.
 rank_job job_from_json(const nlohmann::json& j);
 
 } // namespace regatta

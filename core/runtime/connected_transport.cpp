@@ -78,7 +78,7 @@ void connected_transport::create() {
 }
 
 void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
-                                  std::vector<std::string> addresses) {
+                                  host_addresses addresses) {
   peers_ = std::move(peers);
   addresses_ = std::move(addresses);
   world_ = rg::make_versioned<rg_world>();
@@ -88,9 +88,17 @@ void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes
   world_.peers = peers_.data();
   world_.peer_count = static_cast<std::uint32_t>(peers_.size());
   world_.host_of = cluster.host_of;
-  for (const std::string& a : addresses_) address_texts_.push_back(a.c_str());
-  world_.addresses = address_texts_.data();
-  world_.address_count = static_cast<std::uint32_t>(address_texts_.size());
+  for (const auto& of_host : addresses_)
+    for (auto& texts = address_texts_.emplace_back(); const std::string& a : of_host) texts.push_back(a.c_str());
+  for (std::uint32_t r = 0; r < cluster.size; ++r) {
+    const auto& texts = address_texts_.at(cluster.host_of[r]);
+    auto& of_rank = addresses_of_.emplace_back(rg::make_versioned<rg_addresses>());
+    of_rank.count = static_cast<std::uint32_t>(texts.size());
+    of_rank.texts = texts.data();
+  }
+  world_.addresses = addresses_of_[cluster.rank].texts;
+  world_.address_count = addresses_of_[cluster.rank].count;
+  world_.addresses_of = addresses_of_.data();
   rg_blob mine{};
   check(functions().listen(self_, &world_, &mine), host_, name_);
   has_listened_ = true;

@@ -35,6 +35,9 @@
 
 namespace regatta {
 
+// Numeric addresses by host.
+using host_addresses = std::vector<std::vector<std::string>>;
+
 class connected_transport {
 public:
   using bytes = std::vector<std::uint8_t>;
@@ -58,11 +61,12 @@ public:
   // Creates the instance and reads its capabilities. Throws failure, also (plugin) if they, or the table of an
   // extension, are invalid.
   void create();
-  // Listens at `addresses`, at least one, exchanges the ranks' blobs, and connects to `peers` (ascending, without this
-  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) if the transport
-  // takes longer than 20 s, and what `exchange` throws.
+  // Listens at the addresses of this rank's host, exchanges the ranks' blobs, and connects to `peers` (ascending,
+  // without this rank). Collective. `addresses`: those of each host of cluster.host_of, at least one. The arrays of
+  // `cluster` must outlive this object. Throws failure, also (run) if the transport takes longer than 20 s, and what
+  // `exchange` throws.
   void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
-               std::vector<std::string> addresses);
+               host_addresses addresses);
   // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
   // if that takes longer than 10 s.
   void close();
@@ -100,8 +104,9 @@ private:
   transport_host host_;
   rg_transport_caps caps_{};
   std::vector<std::uint32_t> peers_;
-  std::vector<std::string> addresses_;
-  std::vector<const char*> address_texts_; // of addresses_, for world_
+  host_addresses addresses_;
+  std::vector<std::vector<const char*>> address_texts_; // of addresses_, for addresses_of_
+  std::vector<rg_addresses> addresses_of_;              // by rank, for world_
   rg_world world_{};
   std::atomic<void*> self_{nullptr}; // atomic: other threads call wake()
 };

@@ -76,7 +76,7 @@ TEST_CASE("a plugin that fails and prints hostile text") {
   CHECK(document.at("not_run") == 0);
   const json& context = document.at("context");
   CHECK(context.at("hosts").at(0).at("cores").is_number());
-  CHECK(context.at("abi") == "1.0");
+  CHECK(context.at("abi") == "1.1");
   CHECK(holds(context.at("command"), "check strategy/hostile_text --only plan"));
   CHECK(context.at("plugins").at(0).at("sha256") == document.at("sha256"));
   CHECK(holds(document.at("subjects").back().at("unavailable"), "said </pre>")); // its plan cannot be asked for

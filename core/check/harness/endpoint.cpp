@@ -53,8 +53,13 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   world_.peer_count = ranks - 1;
   world_.host_of = host_of_.data();
   for (const std::string& a : which.addresses) addresses_.push_back(a.c_str());
-  world_.addresses = addresses_.data();
-  world_.address_count = static_cast<std::uint32_t>(addresses_.size());
+  auto of_rank = rg::make_versioned<rg_addresses>();
+  of_rank.texts = addresses_.data();
+  of_rank.count = static_cast<std::uint32_t>(addresses_.size());
+  addresses_of_.assign(ranks, of_rank); // all ranks are on this host
+  world_.addresses = of_rank.texts;
+  world_.address_count = of_rank.count;
+  world_.addresses_of = addresses_of_.data();
   regions_ = extension<rg_regions>(RG_EXT_REGIONS);
 }
 

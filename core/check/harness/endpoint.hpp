@@ -200,7 +200,8 @@ private:
   parameter_values values_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
-  std::vector<const char*> addresses_; // for world_
+  std::vector<const char*> addresses_;     // for world_
+  std::vector<rg_addresses> addresses_of_; // by rank
   rg_world world_;
   rg_transport functions_;
   void* self_ = nullptr;

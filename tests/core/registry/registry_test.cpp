@@ -107,7 +107,7 @@ TEST_CASE("larger structs: added members are left out; a kind of the future is r
   CHECK(std::string(c.parameters[1].name) == "second");
   REQUIRE(r.failures().size() == 1);
   CHECK(r.failures()[0].reason ==
-        "\"unheard_of\" is of a kind that this regatta does not know (77, of version 1.1 of the "
+        "\"unheard_of\" is of a kind that this regatta does not know (77, of version 1.2 of the "
         "plugin interface): update regatta to use it");
 }
 

@@ -68,7 +68,7 @@ struct rank_transport {
     cluster.host_of = hosts.data();
   }
   void connect() {
-    transport.connect(cluster, 1, {}, {"127.0.0.1"});
+    transport.connect(cluster, 1, {}, {{"127.0.0.1"}, {"10.0.0.1", "10.1.0.1"}});
     table = static_cast<const rg_exchange*>(transport.extension("test.exchange/1"));
     REQUIRE(table);
   }
@@ -86,7 +86,7 @@ struct rank_transport {
 
   static inline const registry plugins = registry::of_files({EXCHANGING});
   std::uint32_t rank;
-  std::array<std::uint32_t, ranks> hosts{};
+  std::array<std::uint32_t, ranks> hosts{0, 1, 0};
   rg_cluster cluster = rg::make_versioned<rg_cluster>();
   connected_transport transport;
   const rg_exchange* table = nullptr;
@@ -106,6 +106,20 @@ template <class F> void on_all_ranks(const F& body) {
 }
 
 } // namespace
+
+TEST_CASE("a transport knows the addresses of every rank's host, and listens at those of its own") {
+  on_all_ranks([](rank_transport& t, meeting&) {
+    const auto* world = static_cast<const rg_world*>(t.transport.extension("test.world/1"));
+    REQUIRE(world);
+    const std::array<std::vector<std::string>, 2> of_host{{{"127.0.0.1"}, {"10.0.0.1", "10.1.0.1"}}};
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      const rg_addresses& a = rg::at_stride(world->addresses_of, r);
+      CHECK(std::vector<std::string>(a.texts, a.texts + a.count) == of_host[t.hosts[r]]);
+    }
+    CHECK(std::vector<std::string>(world->addresses, world->addresses + world->address_count) ==
+          of_host[t.hosts[t.rank]]);
+  });
+}
 
 TEST_CASE("the parts of a group's members arrive in the order of the members, in the run and in a part of it") {
   on_all_ranks([](rank_transport& t, meeting&) {

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #define RG_ABI_MAJOR 1
-#define RG_ABI_MINOR 0
+#define RG_ABI_MINOR 1
 #define RG_ENTRY_SYMBOL "regatta_plugin"
 /* The most dimensions of a shape. No layout depends on it: a later version may allow more. */
 #define RG_MAX_DIMS 8

@@ -135,9 +135,10 @@ enum {
   /* Updates wait for RG_OP_COMMIT: optimizer.clip_norm is set, or train.precision is "fp16", whose steps may be
    * dropped. */
   RG_HOST_DEFERRED = 1,
-  /* Not in plan(): weights and gradients are ghosts of host memory, as in a simulated run. */
+  /* Not in plan(): weights and gradients are ghosts of host memory, as in a simulated run. Since 1.1. */
   RG_HOST_GHOSTS = 2,
-  /* Only in talks(): the model has sparse tables, whose rows may go between other ranks than gradients do. */
+  /* Only in talks(): the model has sparse tables, whose rows may go between other ranks than gradients do. Since
+   * 1.1. */
   RG_HOST_TABLES = 4
 };
 

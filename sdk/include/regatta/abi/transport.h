@@ -48,6 +48,14 @@ typedef struct rg_blob {
   uint64_t bytes;
 } rg_blob;
 
+/* Numeric addresses of the network interfaces (rails) of one rank's host, at least one: those of the setting
+ * cluster.interface. */
+typedef struct rg_addresses {
+  uint32_t struct_size;
+  uint32_t count;
+  const char* const* texts; /* [count] */
+} rg_addresses;
+
 /* The ranks of a run, as one rank sees them. Valid, with all that it points to, until close() or destroy() returns. */
 typedef struct rg_world {
   uint32_t struct_size;
@@ -56,10 +64,10 @@ typedef struct rg_world {
   const uint32_t* peers; /* the ranks that this rank exchanges messages with, ascending, without itself */
   uint32_t peer_count;
   const uint32_t* host_of; /* [size]: for each rank the number of its host */
-  /* [address_count] Numeric addresses of this rank's network interfaces (rails), at least one. The transport listens on
-   * the first one or on all. */
+  /* [address_count] Those of this rank: the transport listens on the first one or on all. See rg_addresses. */
   const char* const* addresses;
   uint32_t address_count;
+  const rg_addresses* addresses_of; /* [size] for each rank its addresses; since 1.1, null before */
 } rg_world;
 
 enum { RG_TRANSFER_ADD = 1 }; /* receive: add to the buffer instead of overwriting it; requires RG_CAP_ADD, RG_F32 */

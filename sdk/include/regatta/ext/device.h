@@ -225,7 +225,7 @@ typedef struct rg_device {
   /* [loop] Writes to `*fd` a new file descriptor of the memory that holds [address, address + bytes), which lies in
    * memory from allocate(), and to `*offset` where `address` is in it. The descriptor is a dma-buf, or what this kind
    * of device has in its place. The engine passes both to a transport that registers the memory (rg_memory.dma_buf),
-   * and closes the descriptor. -1: this memory has none. Null: the device exports none. */
+   * and closes the descriptor. -1: this memory has none. Null: the device exports none. Since 1.1. */
   rg_status (*export_memory)(void* self, void* address, uint64_t bytes, int32_t* fd, uint64_t* offset);
 } rg_device;
 

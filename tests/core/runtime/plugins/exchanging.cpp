@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A transport that connects nothing. Its extension "test.exchange/1" is the host's regatta.exchange/1, and
-// "test.early/1" the statuses that all_gather() returned in create(), caps() and listen().
+// "test.early/1" the statuses that all_gather() returned in create(), caps() and listen(), and "test.world/1" the
+// rg_world.
 #include <regatta/transport.hpp>
 
 #include <array>
@@ -25,8 +26,9 @@ struct exchanging {
     early[1] = try_alone(0);
     return {.memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
   }
-  rg_blob listen(const rg_world& world) {
-    early[2] = try_alone(world.rank);
+  rg_blob listen(const rg_world& w) {
+    world = &w;
+    early[2] = try_alone(w.rank);
     return {};
   }
   void connect(std::span<const rg_blob>, std::uint64_t) {}
@@ -38,10 +40,12 @@ struct exchanging {
   void close(std::uint64_t) {}
   rg_counters counters() const { return {}; }
   const void* extension(std::string_view id) const {
+    if (id == "test.world/1") return world;
     return id == "test.exchange/1" ? static_cast<const void*>(table) : id == "test.early/1" ? early.data() : nullptr;
   }
 
   const rg_exchange* table;
+  const rg_world* world = nullptr;
   std::array<rg_status, 3> early{};
 };
 
