@@ -7,7 +7,7 @@
 #include <map>
 
 #include "comm/outliers.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

@@ -14,7 +14,7 @@
 #include "comm/host_checks.hpp"
 #include "comm/links.hpp"
 #include "comm/survey.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

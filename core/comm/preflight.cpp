@@ -17,7 +17,7 @@
 #include "comm/outliers.hpp"
 #include "comm/preflight_devices.hpp"
 #include "comm/preflight_links.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/outliers.hpp"
-#include "measure/statistics.hpp"
 #include "report/rounded.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

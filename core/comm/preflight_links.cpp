@@ -12,7 +12,7 @@
 #include "comm/host_checks.hpp"
 #include "comm/matrix.hpp"
 #include "comm/survey.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

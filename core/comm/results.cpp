@@ -6,9 +6,9 @@
 #include "base/units.hpp"
 #include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
-#include "measure/statistics.hpp"
 #include "report/latex.hpp"
 #include "report/text_table.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 

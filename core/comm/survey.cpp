@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::comm {
 namespace {

@@ -7,9 +7,9 @@
 #include "compare/ratio_samples.hpp"
 #include "compare/samples.hpp"
 #include "compare/settings.hpp"
-#include "measure/statistics.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -338,10 +338,6 @@ const nlohmann::json& control_client::job() const {
   return state_->job;
 }
 
-std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine) {
-  return exchange(tag, mine, {});
-}
-
 std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine,
                                            std::span<const std::uint32_t> members) {
   state_->begin_gathering(tag, mine, members);

@@ -43,12 +43,9 @@ public:
   // the same tag; otherwise the coordinator ends the case. They throw failure (run) if the case has ended or ends
   // meanwhile: a rank died, Ctrl-C, the coordinator is gone.
   //
-  // [main] All-gather. Returns every rank's blob, by rank; sizes may differ. Throws failure (run) if `mine` is larger
-  // than 1 GiB / ranks().
-  std::vector<blob> exchange(std::string_view tag, const blob& mine);
-  // [main] As exchange(), among `members` only: ascending ranks with this one among them. Returns their blobs in that
-  // order.
-  std::vector<blob> exchange(std::string_view tag, const blob& mine, std::span<const std::uint32_t> members);
+  // [main] All-gather among `members`: ascending ranks with this one among them; empty: all ranks. Returns their blobs
+  // in that order; sizes may differ. Throws failure (run) if `mine` is larger than 1 GiB / ranks().
+  std::vector<blob> exchange(std::string_view tag, const blob& mine, std::span<const std::uint32_t> members = {});
   // [main] Returns once every rank of the case has called barrier(name).
   void barrier(std::string_view name);
   // [main] Returns the elementwise sum over all ranks, added in the order of ranks, so that it is bit-identical on all.

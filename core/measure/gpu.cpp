@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/gpu.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
 #include "base/json_members.hpp"
-#include "measure/statistics.hpp"
 
 namespace regatta {
 namespace {
 
 using nlohmann::json;
-
-struct gpu_member {
-  const char* name;
-  std::optional<double> gpu_figures::*value;
-  bool whole;   // the value is a whole number of bytes
-  bool highest; // over several runs, the highest counts
-};
-constexpr gpu_member gpu_members[] = {
-    {"utilisation", &gpu_figures::utilisation, false, false},
-    {"memory_used_bytes", &gpu_figures::memory_used_bytes, true, false},
-    {"memory_peak_bytes", &gpu_figures::memory_peak_bytes, true, true},
-    {"memory_total_bytes", &gpu_figures::memory_total_bytes, true, false},
-    {"sm_clock_hz", &gpu_figures::sm_clock_hz, false, false},
-    {"memory_clock_hz", &gpu_figures::memory_clock_hz, false, false},
-    {"power_watts", &gpu_figures::power_watts, false, false},
-    {"temperature_celsius", &gpu_figures::temperature_celsius, false, true},
-};
 
 void keep_known(std::optional<double>& to, double value) {
   if (!std::isnan(value)) to = value;
@@ -55,18 +36,6 @@ gpu_figures gpu_from_json(const json& j) {
   g.name = member<std::optional<std::string>>(j, "name").value_or("");
   g.driver = member<std::optional<std::string>>(j, "driver").value_or("");
   for (const gpu_member& m : gpu_members) take(j, m.name, g.*m.value);
-  return g;
-}
-
-gpu_figures over_runs(const std::vector<gpu_figures>& runs) {
-  gpu_figures g = runs.at(0);
-  for (const gpu_member& m : gpu_members) {
-    std::vector<double> values;
-    for (const gpu_figures& r : runs)
-      if (const auto& value = r.*m.value) values.push_back(*value);
-    if (values.empty()) continue;
-    g.*m.value = m.highest ? std::optional(*std::max_element(values.begin(), values.end())) : median(values);
-  }
   return g;
 }
 

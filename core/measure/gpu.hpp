@@ -24,15 +24,27 @@ struct gpu_figures {
   std::optional<double> temperature_celsius; // the highest reading
 };
 
+struct gpu_member {
+  const char* name; // of its key in JSON
+  std::optional<double> gpu_figures::*value;
+  bool whole;   // the value is a whole number of bytes
+  bool highest; // over several runs, the highest counts
+};
+inline constexpr gpu_member gpu_members[] = {
+    {"utilisation", &gpu_figures::utilisation, false, false},
+    {"memory_used_bytes", &gpu_figures::memory_used_bytes, true, false},
+    {"memory_peak_bytes", &gpu_figures::memory_peak_bytes, true, true},
+    {"memory_total_bytes", &gpu_figures::memory_total_bytes, true, false},
+    {"sm_clock_hz", &gpu_figures::sm_clock_hz, false, false},
+    {"memory_clock_hz", &gpu_figures::memory_clock_hz, false, false},
+    {"power_watts", &gpu_figures::power_watts, false, false},
+    {"temperature_celsius", &gpu_figures::temperature_celsius, false, true},
+};
+
 // An object with a key for each member, null if unknown.
 nlohmann::json to_json(const gpu_figures& g);
 // Returns what to_json() wrote. Throws failure (run) if a member is missing or of another type.
 gpu_figures gpu_from_json(const nlohmann::json& j);
-
-// Combines the figures of one rank from several runs: the maximum of memory_peak_bytes and of temperature_celsius, the
-// median of all other numbers, and the first run's names. Runs in which a number is unknown do not count for it.
-// Requires at least one run.
-gpu_figures over_runs(const std::vector<gpu_figures>& runs);
 
 // Collects the readings of the timed region. A pause, such as an evaluation, splits the region into intervals. For each
 // interval call begin(), then add() any number of times, then end(). `now` is a time in ns of one monotonic clock.

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "measure/statistics.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"
 #include "report/rounded.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::page {
 namespace {

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "measure/statistics.hpp"
 #include "page/chart/line_chart.hpp"
 #include "page/chart/rows_chart.hpp"
 #include "page/sections.hpp"
 #include "report/rounded.hpp"
 #include "report/stragglers_table.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta::page {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "base/failure.hpp"
 #include "data/source.hpp"
-#include "measure/statistics.hpp"
 #include "rank/batches.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/inspection.hpp"
@@ -253,7 +252,11 @@ std::uint64_t worker::steps_to_time() {
   if (session_.cluster.worker == 0) {
     std::uint64_t steps = session_.job.steps;
     if (!steps) {
-      const double pace = std::max(median(record_.warm_up_ns).value_or(1e9), 1.0);
+      std::vector<double> warm_up = record_.warm_up_ns;
+      if (warm_up.empty()) warm_up.push_back(1e9);
+      const auto middle = warm_up.begin() + static_cast<std::ptrdiff_t>(warm_up.size() / 2);
+      std::nth_element(warm_up.begin(), middle, warm_up.end());
+      const double pace = std::max(*middle, 1.0);
       steps = static_cast<std::uint64_t>(std::ceil(session_.job.config.measure.seconds * 1e9 / pace));
     }
     const std::uint64_t period = session_.job.period;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/description.hpp"
 
+#include "base/json_members.hpp"
+
+#include <concepts>
+#include <type_traits>
+
 #include <nlohmann/json.hpp>
 
 namespace regatta {
@@ -48,23 +53,29 @@ rg_param param_from_json(const json& j, description_texts& texts) {
 
 } // namespace
 
+// The members of a component that are plain values; `file` and the functions are left out.
+template <class C, class Visit>
+requires std::same_as<std::remove_const_t<C>, component>
+void each_member(C& c, Visit&& visit) {
+  visit("id", c.id);
+  visit("summary", c.summary);
+  visit("plugin", c.plugin_name);
+  visit("version", c.plugin_version);
+  visit("is_graph", c.is_graph);
+  visit("evaluates", c.evaluates);
+  visit("has_devices", c.has_devices);
+  visit("launcher", c.launcher);
+  visit("memory", c.executor.memory);
+  visit("device", c.device);
+}
+
 json to_json(const loaded_plugin& plugin) {
   json all = json::array();
   for (const component& c : plugin.components) {
-    json parameters = json::array();
-    for (const rg_param& p : c.parameters) parameters.push_back(to_json(p));
-    all.push_back({{"kind", static_cast<int>(c.kind)},
-                   {"id", c.id},
-                   {"summary", c.summary},
-                   {"plugin", c.plugin_name},
-                   {"version", c.plugin_version},
-                   {"parameters", parameters},
-                   {"is_graph", c.is_graph},
-                   {"evaluates", c.evaluates},
-                   {"has_devices", c.has_devices},
-                   {"launcher", c.launcher},
-                   {"memory", c.executor.memory},
-                   {"device", c.device}});
+    json& one = all.emplace_back(members_to_json(c));
+    one["kind"] = static_cast<int>(c.kind);
+    one["parameters"] = json::array();
+    for (const rg_param& p : c.parameters) one["parameters"].push_back(to_json(p));
   }
   return {{"components", all}, {"unknown", plugin.unknown}};
 }
@@ -73,19 +84,10 @@ loaded_plugin plugin_from_json(const json& j, const std::filesystem::path& file,
   loaded_plugin plugin;
   for (const json& one : j.at("components")) {
     component c{};
+    take_members(one, c);
     c.kind = static_cast<kind>(one.at("kind").get<int>());
-    c.id = one.at("id");
-    c.summary = one.at("summary");
-    c.plugin_name = one.at("plugin");
-    c.plugin_version = one.at("version");
     c.file = file;
     for (const json& p : one.at("parameters")) c.parameters.push_back(param_from_json(p, texts));
-    c.is_graph = one.at("is_graph");
-    c.evaluates = one.at("evaluates");
-    c.has_devices = one.at("has_devices");
-    c.launcher = one.at("launcher");
-    c.executor.memory = one.at("memory");
-    c.device = one.at("device");
     plugin.components.push_back(std::move(c));
   }
   plugin.unknown = j.at("unknown").get<std::vector<std::string>>();

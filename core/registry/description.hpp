@@ -23,7 +23,7 @@ struct description_texts {
 // Leaves out functions and the file's path.
 nlohmann::json to_json(const loaded_plugin& plugin);
 // Returns components whose `file` is the argument and whose functions are null. Appends to `texts`, which must outlive
-// them. Throws nlohmann::json::exception if `j` is not from to_json().
+// them. Throws nlohmann::json::exception or failure (run) if `j` is not from to_json().
 loaded_plugin plugin_from_json(const nlohmann::json& j, const std::filesystem::path& file, description_texts& texts);
 
 } // namespace regatta

@@ -112,32 +112,20 @@ void check_input(const rg_input& in, const part& p) {
   if (in.range < 0) p.wrong("range is {}: set it to the number of values, such as classes", in.range);
 }
 
-std::vector<rg_tensor> tensors_of(const rg_tensor* table, std::uint32_t count, const part& whole) {
-  if (!whole.is_table(table, count, "tensor")) return {};
-  std::vector<rg_tensor> all;
+// Returns the elements of a table of `what`, "tensor" or "input", whose names must differ.
+template <class T>
+std::vector<T> entries_of(const T* table, std::uint32_t count, const part& whole, const char* what,
+                          void (*check)(const T&, const part&)) {
+  if (!whole.is_table(table, count, what)) return {};
+  std::vector<T> all;
   std::set<std::string_view> names;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const rg_tensor t = rg::copy_versioned(rg::at_stride(table, i));
-    const part p = whole.inside("tensor", i, t.name);
-    check_tensor(t, p);
-    if (t.name && *t.name && !names.insert(t.name).second)
-      p.wrong("name is that of another tensor: give each a name of its own");
-    all.push_back(t);
-  }
-  return all;
-}
-
-std::vector<rg_input> inputs_of(const rg_input* table, std::uint32_t count, const part& whole) {
-  if (!whole.is_table(table, count, "input")) return {};
-  std::vector<rg_input> all;
-  std::set<std::string_view> names;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const rg_input in = rg::copy_versioned(rg::at_stride(table, i));
-    const part p = whole.inside("input", i, in.name);
-    check_input(in, p);
-    if (in.name && *in.name && !names.insert(in.name).second)
-      p.wrong("name is that of another input: give each a name of its own");
-    all.push_back(in);
+    const T one = rg::copy_versioned(rg::at_stride(table, i));
+    const part p = whole.inside(what, i, one.name);
+    check(one, p);
+    if (one.name && *one.name && !names.insert(one.name).second)
+      p.wrong("name is that of another {}: give each a name of its own", what);
+    all.push_back(one);
   }
   return all;
 }
@@ -160,8 +148,8 @@ void check_node(const rg_node& n, std::uint32_t index, std::uint32_t tensors, co
 model_description validated(const rg_model_info& info, const std::string& what) {
   findings all;
   const part p(what, all);
-  model_description d{info, tensors_of(info.tensors, info.tensor_count, p),
-                      inputs_of(info.inputs, info.input_count, p)};
+  model_description d{info, entries_of(info.tensors, info.tensor_count, p, "tensor", check_tensor),
+                      entries_of(info.inputs, info.input_count, p, "input", check_input)};
   p.has_text(info.unit, "unit");
   p.has_text(info.layout, "layout");
   const auto holds_tokens = [](const rg_input& in) {
@@ -183,8 +171,8 @@ model_description validated(const rg_model_info& info, const std::string& what) 
 void validate(const rg_graph& g, const std::string& what) {
   findings all;
   const part p(what, all);
-  tensors_of(g.tensors, g.tensor_count, p);
-  inputs_of(g.inputs, g.input_count, p);
+  entries_of(g.tensors, g.tensor_count, p, "tensor", check_tensor);
+  entries_of(g.inputs, g.input_count, p, "input", check_input);
   if (!g.node_count) p.wrong("node_count is 0: the last node is the loss");
   if (p.is_table(g.nodes, g.node_count, "node"))
     for (std::uint32_t i = 0; i < g.node_count; ++i) {

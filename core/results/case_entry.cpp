@@ -10,11 +10,11 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "measure/statistics.hpp"
 #include "results/efficiency.hpp"
 #include "results/entry_members.hpp"
 #include "results/hosts_entry.hpp"
 #include "results/run_entry.hpp"
+#include "results/statistics.hpp"
 #include "results/time_to_target.hpp"
 
 namespace regatta {

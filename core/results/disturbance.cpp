@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/statistics.hpp"
 #include "results/hosts_entry.hpp"
 #include "results/run_entry.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "measure/statistics.hpp"
 #include "results/run_entry.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta {
 namespace {

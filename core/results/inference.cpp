@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/inference.hpp"
 
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

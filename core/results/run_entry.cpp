@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/statistics.hpp"
 #include "results/hosts_entry.hpp"
 #include "results/inference.hpp"
+#include "results/statistics.hpp"
 #include "results/time_to_target.hpp"
 
 namespace regatta {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/failure.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta {
 namespace {
@@ -354,6 +354,18 @@ run_figures figures_of(const std::vector<rank_record>& records, bool asynchronou
   add_state(f, records, workers);
   add_losses(f, workers);
   return f;
+}
+
+gpu_figures over_runs(const std::vector<gpu_figures>& runs) {
+  gpu_figures g = runs.at(0);
+  for (const gpu_member& m : gpu_members) {
+    std::vector<double> values;
+    for (const gpu_figures& r : runs)
+      if (const auto& value = r.*m.value) values.push_back(*value);
+    if (values.empty()) continue;
+    g.*m.value = m.highest ? std::optional(*std::ranges::max_element(values)) : median(values);
+  }
+  return g;
 }
 
 } // namespace regatta

@@ -169,4 +169,9 @@ struct repeat_figures {
 run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous,
                        const std::vector<timed_host>& hosts = {});
 
+// Combines the figures of one rank from several runs: the maximum of memory_peak_bytes and of temperature_celsius, the
+// median of all other numbers, and the first run's names. Runs in which a number is unknown do not count for it.
+// Requires at least one run.
+gpu_figures over_runs(const std::vector<gpu_figures>& runs);
+
 } // namespace regatta

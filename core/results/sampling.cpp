@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "measure/statistics.hpp"
 #include "results/efficiency.hpp"
 #include "results/inference.hpp"
+#include "results/statistics.hpp"
 
 namespace regatta {
 namespace {

@@ -2,7 +2,7 @@
 #include "simulate/fit.hpp"
 
 #include "base/failure.hpp"
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,8 +10,8 @@
 #include "compare/gate.hpp"
 #include "compare/history.hpp"
 #include "compare/render_comparison.hpp"
-#include "measure/statistics.hpp"
 #include "recorded.hpp"
+#include "results/statistics.hpp"
 
 using namespace regatta;
 using nlohmann::json;

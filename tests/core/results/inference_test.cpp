@@ -4,7 +4,7 @@
 // p.adjust() compute them; tables of Hahn and Meeker; and brute force over all signs.
 #include "results/inference.hpp"
 
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

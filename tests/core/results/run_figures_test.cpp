@@ -8,8 +8,8 @@
 
 #include "base/failure.hpp"
 #include "json.hpp"
-#include "measure/statistics.hpp"
 #include "results/run_figures.hpp"
+#include "results/statistics.hpp"
 
 using namespace regatta;
 using namespace regatta::test;
@@ -311,123 +311,6 @@ TEST_CASE("records that are of no run are refused") {
       "worker 1 measured 2 steps, but worker 0 measured 1", failure);
 }
 
-TEST_CASE("a record comes back from JSON as it was") {
-  rank_record r = worker(3, 7, {{1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1}});
-  r.server = 1;
-  r.communication_ns = 11;
-  r.server_update_ns = 12;
-  r.drain_ns = 13;
-  r.bytes_sent = std::uint64_t{1} << 40;
-  r.bytes_received = 15;
-  r.memory_peak_bytes = 16;
-  r.cpu_seconds = 1.5;
-  r.steal = 0.25;
-  r.gpu.emplace();
-  r.gpu->name = "NVIDIA H200";
-  r.gpu->memory_peak_bytes = 1e11;
-  r.gpu->power_watts = 612.5;
-  r.layout = "plain";
-  r.isa = "avx512_core";
-  r.kernels = "conv1: jit\n";
-  r.metric = "top1";
-  r.metric_value = 0.5;
-  r.evaluation_ns = 7;
-  r.warm_up_ns = {3e6, 2e6};
-  r.touched_rows = {40, 0};
-  r.warnings = {"one", "two"};
-  const nlohmann::json j = to_json(r);
-  CHECK(to_json(record_from_json(parsed(text_of(j)))) == j);
-  const rank_record back = record_from_json(j);
-  CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
-  CHECK(back.metric_value == 0.5);
-  CHECK(back.evaluation_ns == 7);
-  CHECK(back.warm_up_ns == r.warm_up_ns);
-  CHECK(back.touched_rows == r.touched_rows);
-  CHECK(j["gpu"]["memory_peak_bytes"] == 100'000'000'000);
-  CHECK(back.gpu->power_watts == 612.5);
-  CHECK_FALSE(back.gpu->utilisation);
-
-  r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
-  CHECK(std::isnan(record_from_json(parsed(text_of(to_json(r)))).loss_sums[0]));
-}
-
-TEST_CASE("a record with a member that is missing or of another type is refused, and names it") {
-  const nlohmann::json good = to_json(rank_record{});
-  const auto refusal = [](const nlohmann::json& j) -> std::string {
-    try {
-      record_from_json(j);
-    } catch (const regatta::failure& e) {
-      return e.what();
-    }
-    return "none";
-  };
-  REQUIRE(refusal(good) == "none");
-  CHECK(refusal(nlohmann::json::object()) == "\"rank\" is missing");
-  for (const auto& [key, value] : good.items()) {
-    CAPTURE(key);
-    nlohmann::json j = good;
-    j.erase(key);
-    CHECK(refusal(j) == "\"" + key + "\" is missing");
-    j[key] = "x";
-    if (!value.is_string()) CHECK(refusal(j) != "none");
-    j[key] = 5;
-    const bool may_be_a_number = value.is_number() || key == "bound" || key == "numa_node" || key == "steal" ||
-                                 key == "run_queue" || key == "metric_value";
-    if (!may_be_a_number) CHECK(refusal(j) != "none");
-  }
-  // Numbers that do not fit are not cut.
-  for (const nlohmann::json& value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
-    nlohmann::json j = good;
-    j["samples"] = value;
-    CHECK(refusal(j) == "\"samples\" has a value of the wrong type, number");
-    j = good;
-    j["steps"]["begin"] = {value};
-    CHECK(refusal(j) != "none");
-  }
-}
-
-namespace {
-
-rg_sensors reading(double utilisation, double used, double power, double energy) {
-  rg_sensors s{};
-  s.utilisation = utilisation;
-  s.memory_used = used;
-  s.power = power;
-  s.energy = energy;
-  s.clock = s.memory_clock = s.memory_total = s.temperature = std::numeric_limits<double>::quiet_NaN();
-  return s;
-}
-
-} // namespace
-
-TEST_CASE("readings of sensors: means without what was before, highest and last ones, power by the energy") {
-  sensor_readings readings;
-  readings.begin(reading(1, 700, 900, 1000), 0);
-  readings.add(reading(0.5, 800, 100, 1100));
-  readings.end(reading(0.7, 600, 300, 1400), 2'000'000'000);
-  gpu_figures g = readings.figures();
-  CHECK(*g.utilisation == Approx(0.6));
-  CHECK(g.memory_used_bytes == 600.0);
-  CHECK(g.memory_peak_bytes == 800.0);
-  CHECK(g.power_watts == 200.0); // 400 J in 2 s
-  CHECK_FALSE(g.sm_clock_hz);
-  CHECK_FALSE(g.temperature_celsius);
-  readings.begin(reading(0, 0, 0, 5000), 60'000'000'000); // after an evaluation
-  readings.end(reading(0.9, 100, 500, 5500), 62'000'000'000);
-  g = readings.figures();
-  CHECK(*g.utilisation == Approx(0.7));
-  CHECK(g.power_watts == 225.0); // 900 J in 4 s
-
-  const double unknown = std::numeric_limits<double>::quiet_NaN();
-  sensor_readings no_energy;
-  no_energy.begin(reading(unknown, unknown, 1, unknown), 0);
-  no_energy.end(reading(unknown, unknown, 100, unknown), 1'000'000'000);
-  g = no_energy.figures();
-  CHECK(g.power_watts == 100.0);
-  CHECK_FALSE(g.utilisation);
-  CHECK_FALSE(g.memory_peak_bytes);
-}
-
 TEST_CASE("of several runs, medians of the sensors, and the highest of what is highest") {
   gpu_figures a, b;
   a.power_watts = 100;
@@ -439,31 +322,6 @@ TEST_CASE("of several runs, medians of the sensors, and the highest of what is h
   CHECK(g.power_watts == 200.0);
   CHECK(g.memory_peak_bytes == 7.0);
   CHECK(g.utilisation == 0.5);
-}
-
-TEST_CASE("readings of this process and machine are plausible") {
-  CHECK(memory_peak_bytes() > 1 << 20);
-  CHECK(process_cpu_seconds() > 0);
-  CHECK(steal_between(cpu_ticks{100, 5}, cpu_ticks{200, 15}) == 0.1);
-  CHECK_FALSE(steal_between(cpu_ticks{100, 5}, cpu_ticks{100, 5}));
-  CHECK_FALSE(steal_between(std::nullopt, cpu_ticks{100, 5}));
-}
-
-TEST_CASE("order statistics") {
-  CHECK_FALSE(median({}));
-  CHECK(median({3}) == 3.0);
-  CHECK(median({4, 1, 3}) == 3.0);
-  CHECK(median({4, 1, 3, 2}) == 2.5);
-  CHECK(*quantile({1, 2, 3, 4, 5}, 0.1) == Approx(1.4)); // numpy.quantile([1, 2, 3, 4, 5], 0.1)
-  CHECK(quantile({5, 1}, 1.0) == 5.0);
-  CHECK(quantile({5, 1}, 0.0) == 1.0);
-  CHECK_FALSE(variation({7}));
-  CHECK(*variation({9, 10, 11}) == Approx(0.1)); // standard deviation with n - 1: exactly 1
-  CHECK(middle({30, 10, 20}) == std::vector<std::size_t>{2});
-  CHECK(middle({30, 10, 20, 40}) == std::vector<std::size_t>{2, 0});
-  CHECK(thinned(5, 3) == std::vector<std::size_t>{0, 2, 4});
-  CHECK(thinned(2, 3) == std::vector<std::size_t>{0, 1});
-  CHECK(thinned(0, 3).empty());
 }
 
 TEST_CASE("losses and evaluations have their step, and when it ended in the timed region") {

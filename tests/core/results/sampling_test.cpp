@@ -12,9 +12,9 @@
 #include "../compare/recorded.hpp"
 #include "base/failure.hpp"
 #include "measure/rank_record.hpp"
-#include "measure/statistics.hpp"
 #include "results/inference.hpp"
 #include "results/result_document.hpp"
+#include "results/statistics.hpp"
 
 using namespace regatta;
 using doctest::Approx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/statistics.hpp"
+#include "results/statistics.hpp"
 
 #include <doctest/doctest.h>
 
