@@ -107,3 +107,29 @@ TEST_CASE("parameter servers: the busier end of the links bounds a step") {
     CHECK(got <= expected + 4);
   }
 }
+
+// Links that serve one message after the other, as real ones do: if all ranks sent to rank 0 first, its link would be
+// the first one to be busy, and the others idle meanwhile.
+TEST_CASE("ranks that send to all others at once use all links at once") {
+  for (const auto& [strategy, servers] : std::vector<std::pair<std::string, std::uint32_t>>{
+           {"allreduce", 0}, {"sync_ps", 8}, {"async_ps", 8}, {"geo_ps", 8}}) {
+    CAPTURE(strategy);
+    constexpr std::uint32_t n = 8;
+    simulation_setup s = one_bucket(strategy.c_str(), n, servers);
+    s.colocate = servers > 0;
+    s.link_of.resize(n);
+    s.network.links.resize(n);
+    if (!servers) s.parameters["algorithm"] = "sharded";
+    if (strategy == "sync_ps") s.parameters["early"] = false;
+    if (strategy == "geo_ps") s.parameters["k"] = 1;
+    s.network.order = link_order::in_turn;
+    s.network.overhead_ns = s.network.gap_ns = 0;
+    const auto r = simulate(plugins(), s);
+    const auto once = static_cast<std::uint64_t>(static_cast<double>(bytes * (n - 1) / n) / rate);
+    for (const auto& steps : r.steps) {
+      const std::uint64_t exchange = steps[0].end - steps[0].computed;
+      CHECK(exchange >= 2 * once);
+      CHECK(exchange <= 2 * (once + latency) + once / n); // a message of one worker may wait for that of another
+    }
+  }
+}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures and simulates cells (cells.py) and what both need: the calibration, and what the machine carries."""
-import csv, json, re, subprocess, sys
+import atexit, csv, json, os, re, subprocess, sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -9,13 +9,16 @@ import support
 from cells import RATES, SIZES, Cell, experiment
 
 # The test hosts do without what the simulator does not model: loss (a deep queue), TCP's slow start at the beginning
-# and after a pause, its delayed acknowledgements.
+# and after a pause, its delayed acknowledgements; and what TCP sends again because an acknowledgement was long in the
+# deep queue (loss probes, timeouts), since nothing is lost.
 QUEUE = "2s"
-TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
+TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0", "tcp_early_retrans": "0",
+          "tcp_recovery": "0"}
 MTU = "9000"  # the kernel cuts what it sends over a limited link into frames, each of which takes time of a core
 
-ROUTE = "proto kernel scope link quickack 1 initcwnd 200 initrwnd 200".split()
+ROUTE = "proto kernel scope link quickack 1 initcwnd 200 initrwnd 200 rto_min 5s".split()
 
+BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
 STATE = ROOT / "build/release/simulation-bench"
 LIMIT = 180.0  # seconds of one run
 
@@ -40,6 +43,9 @@ class Hosts:
     def made(self):
         if not self.cluster:
             self.cluster = support.Cluster(self.most)
+            # Packets of all hosts wait in one queue for each core of this machine: 1000 are few for 16 hosts.
+            atexit.register(BACKLOG.write_text, BACKLOG.read_text())
+            BACKLOG.write_text("100000")
             tools = support.of_hosts.Cluster(self.cluster.name)  # they end the program if a command fails
             for host in range(self.most):
                 name = f"n{host}"
@@ -137,6 +143,12 @@ def keep_trace(out, cell):
     to = STATE / "traces" / f"{cell.key().replace(' ', '-')}-{out.name}.pftrace.gz"
     to.parent.mkdir(exist_ok=True)
     to.write_bytes((out / "traces/case-1-repeat-1.pftrace.gz").read_bytes())
+
+
+def busy(entry):
+    """Returns which part of the machine's cores the ranks kept busy in the timed region."""
+    run = entry["repeats"][0]["case"]
+    return sum(run["cpu_seconds"]) / run["region_seconds"] / os.cpu_count()
 
 
 def measure(hosts, cell, trace=False):

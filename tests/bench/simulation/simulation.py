@@ -136,6 +136,7 @@ def run_cell(cell, known, only_simulate, trace):
             if "measured" in result:
                 result["before"] = result["measured"]
             result["measured"] = rate_of(entry)
+            result["busy"] = runs.busy(entry)
         result["simulated"] = rate_of(runs.simulate(cell, trace))
     except RuntimeError as why:
         runs.say(f"{cell.key()}: {why}")

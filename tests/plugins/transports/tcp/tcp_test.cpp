@@ -125,6 +125,36 @@ TEST_CASE("tcp: a traced run has a span for each message, in the order on the wi
   }
 }
 
+// A strategy staggers its sends, so that not all ranks send to the same one at first. Receives that were posted before
+// in another order had put the connections into theirs.
+TEST_CASE("tcp: messages to several ranks leave in the order of their sends, whatever receives were posted before") {
+  recorder trace;
+  endpoint a(tcp(), 0, 4, 1, {}, {}, &trace.table), b(tcp(), 1, 4, 1), c(tcp(), 2, 4, 1), d(tcp(), 3, 4, 1);
+  const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen(), c.listen(), d.listen()};
+  std::vector<std::thread> others;
+  for (endpoint* e : {&b, &c, &d}) others.emplace_back([e, &blobs] { e->connect(blobs); });
+  a.connect(blobs);
+  for (std::thread& t : others) t.join();
+  trace.on = 1;
+  const memory m = a.allocate(4096);
+  std::vector<std::uint64_t> all;
+  for (const std::uint32_t peer : {1, 2, 3}) all.push_back(a.recv(peer, 0, m, 64 * peer, 64));
+  for (const std::uint32_t peer : {3, 1, 2}) all.push_back(a.send(peer, 0, m, 0, 64));
+  others.clear();
+  for (endpoint* e : {&b, &c, &d})
+    others.emplace_back([e] {
+      const memory n = e->allocate(4096);
+      const std::vector<std::uint64_t> mine{e->recv(0, 0, n, 0, 64), e->send(0, 0, n, 64, 64)};
+      e->finish(mine);
+    });
+  a.finish(all);
+  for (std::thread& o : others) o.join();
+  std::vector<std::string> sent;
+  for (const rg_span& s : trace.spans)
+    if (std::string(s.name).starts_with("send")) sent.emplace_back(s.name);
+  CHECK(sent == std::vector<std::string>{"send to rank 3, lane 0", "send to rank 1, lane 0", "send to rank 2, lane 0"});
+}
+
 TEST_CASE("tcp: connections without the secret get no answer, and ranks connect beside them") {
   const subject& which = tcp();
   endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
