@@ -14,8 +14,9 @@
 //
 //     passed = max(arrived, max(the chunk before has passed, arrived - burst) + bytes / bandwidth)
 //
-// so that several senders share it. The burst lets a receiver catch up that woke up late. Times are computed, not
-// measured, so that the mean rate is exact however late a rank wakes up. Time that the inner transport needs is added;
+// so that several senders share it. The burst lets a receiver catch up that woke up late. Receives into overlapping
+// memory are posted one after the other: chunks of the later ones pass in the time in which the card was idle since
+// their message came. Times are computed, not measured, so that the mean rate is exact however late a rank wakes up. Time that the inner transport needs is added;
 // it is the limit if `bandwidth` exceeds the inner transport's own.
 //
 // Native collectives are not offered: they would bypass the limit. Regions are passed on: a receiver reads a peer's
@@ -33,6 +34,7 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -176,10 +178,13 @@ private:
     std::uint64_t scheduled; // bytes that have left the card; receives: bytes posted to the inner transport
     std::uint64_t posted;    // sends: time of posting
     std::uint64_t passed;    // receives: when the data received so far has passed the card
-    std::uint32_t pending;   // chunks, header included, that were scheduled and have not ended
-    std::uint32_t ticket;    // receives: in order_
+    // Receives that wait for overlapping ones: when the header came, what in_busy_ was then, when the wait was over.
+    std::uint64_t came, busy_then, begun;
+    std::uint32_t pending; // chunks, header included, that were scheduled and have not ended
+    std::uint32_t ticket;  // receives: in order_
     rg_status status;
     bool receives, announced; // announced: the header has left the card; receives: has arrived
+    bool waits;               // receives: for overlapping ones
     bool queued;              // in a queue of its connection
   };
 
@@ -329,7 +334,9 @@ private:
         c.header_asked = s == RG_OK;
         o->pending += s == RG_OK;
       } else if (o->status == RG_OK) {
+        o->waits = o->waits || !order_.may_start(o->ticket);
         if (!order_.may_start(o->ticket)) return;
+        if (std::exchange(o->waits, false)) o->begun = now;
         while (s == RG_OK && o->scheduled < o->length) {
           if (o->pending >= most_in_flight) return;
           const std::uint64_t bytes = std::min(chunk_, o->length - o->scheduled);
@@ -402,11 +409,24 @@ private:
     --o->pending;
     mark(*o, c.status);
     if (o->receives && c.status == RG_OK) {
-      in_free_ = std::max(in_free_, now - burst_ns) + duration(c.bytes);
-      o->passed = std::max(now, in_free_);
-      if (!o->announced && o->status == RG_OK) header_came(*o);
+      const std::uint64_t takes = duration(c.bytes), early = std::min(takes, idle_while_it_waited(*o));
+      in_busy_ += takes;
+      in_free_ = std::max(in_free_, now - burst_ns) + takes - early;
+      o->passed = early == takes ? std::max(o->passed, now) : std::max(now, in_free_);
+      if (!o->announced && o->status == RG_OK) {
+        o->came = now;
+        o->busy_then = in_busy_;
+        header_came(*o);
+      }
     }
     end_if_complete(o);
+  }
+
+  // Returns the time that the receiver's card was idle while this message was there and its receive waited for others:
+  // its bytes have passed then. The time that other messages have used since is left out.
+  std::uint64_t idle_while_it_waited(const operation& o) const {
+    const std::uint64_t waited = o.begun ? o.begun - o.came : 0, used = in_busy_ - o.busy_then;
+    return waited > used ? waited - used : 0;
   }
 
   // Ends the operation unless it is queued or has chunks pending.
@@ -474,6 +494,7 @@ private:
   std::uint64_t out_free_ = 0;            // when the card has sent everything scheduled so far
   std::uint64_t sent_ = 0, received_ = 0; // messages
   std::uint64_t in_free_ = 0;             // when all arrived data has passed the card
+  std::uint64_t in_busy_ = 0;             // for how long the card has worked on arrived data
   std::uint64_t again_ = UINT64_MAX;      // when to retry operations that found no room
   posting_order<connection> order_;       // of receives into overlapping bytes
   ring<landing> landings_;                // receives that have arrived and have yet to pass the card
