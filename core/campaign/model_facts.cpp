@@ -2,6 +2,7 @@
 #include "campaign/model_facts.hpp"
 
 #include "base/findings.hpp"
+#include "campaign/batch_per_worker.hpp"
 #include "data/source.hpp"
 #include "rank/model.hpp"
 
@@ -87,33 +88,6 @@ std::uint64_t tokens_of_sample(described_model& model, const std::string& id) {
   return most;
 }
 
-std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
-  const auto workers = static_cast<std::uint64_t>(c.cluster.workers), batch = static_cast<std::uint64_t>(c.train.batch),
-             micros = static_cast<std::uint64_t>(c.train.accumulate);
-  const bool strong = c.train.scaling == "strong";
-  if (c.train.batch_unit == "tokens") {
-    const std::uint64_t tokens = tokens_of_sample(model, c.model.id);
-    const std::uint64_t samples = batch / tokens / (strong ? workers : 1) / micros * micros;
-    if (!samples)
-      throw failure(
-          exit_code::usage,
-          fmt::format("train.batch: expected {} tokens or more, one sample of {} for each of {} workers and {} "
-                      "micro-batches, got {}",
-                      tokens * (strong ? workers : 1) * micros, tokens, strong ? workers : 1, micros, batch));
-    return samples;
-  }
-  if (strong && batch % workers)
-    throw failure(exit_code::usage,
-                  fmt::format("train.batch: expected a multiple of the {} workers, which share the batch "
-                              "(train.scaling = \"strong\"), got {}",
-                              workers, batch));
-  const std::uint64_t mine = strong ? batch / workers : batch;
-  if (mine % micros)
-    throw failure(exit_code::usage,
-                  fmt::format("train.accumulate: expected a divisor of a worker's batch of {}, got {}", mine, micros));
-  return mine;
-}
-
 // Returns the number of distinct words in a text: counted in its first 4 MiB and extrapolated by Heaps' law. A run
 // touches at most as many rows of a table of words. Returns nullopt if the data is not such a text, or cannot be read.
 std::optional<std::uint64_t> count_words(const data_config& d) {
@@ -177,7 +151,7 @@ model_facts model_facts_of(const registry& plugins, const case_config& c, const 
   findings wrong;
   std::uint64_t micro = 1; // if the batch is invalid: model and data are checked with one sample
   wrong.attempt([&] {
-    f.batch_per_worker = batch_per_worker(model, c);
+    f.batch_per_worker = batch_per_worker(c, [&] { return tokens_of_sample(model, c.model.id); });
     micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);
   });
   const auto look = [&](const model_instance& m) {

@@ -25,15 +25,20 @@
 #include "simulate/simulated_run.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <regatta/clock.hpp>
+#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -329,6 +334,13 @@ message_costs measure_messages(const std::string& transport, const calibrate_opt
 
 int calibrate_verb(const calibrate_options& o) {
   run_screen screen(o.progress);
+  // Everything that may be refused comes before the measurements, which take minutes.
+  std::optional<measured_sends> sends;
+  if (!o.comm.empty()) sends = read_measured_sends(o.comm, o.transports);
+  const std::filesystem::path folder = o.out.has_parent_path() ? o.out.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK) != 0)
+    throw failure(exit_code::usage,
+                  fmt::format("-o {}: {}: {}", o.out.string(), folder.string(), std::strerror(errno)));
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   generate_data(e, [&](const std::string& text) { screen.say(text); });
@@ -367,7 +379,7 @@ int calibrate_verb(const calibrate_options& o) {
     c.add_ns_per_byte = sum;
     m.transports[transport] = c;
   }
-  if (!o.comm.empty()) m.between = read_measured_network(o.comm, m.transports);
+  if (sends) m.between = network_of(*sends, m.transports.at(sends->transport));
   add_exchanges(m, answers, e, alone, screen);
   screen.clear();
   const std::string text = machine_text(m);

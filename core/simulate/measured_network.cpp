@@ -16,8 +16,7 @@ namespace regatta {
 
 using nlohmann::json;
 
-machine_file::network read_measured_network(const std::string& given,
-                                            const std::map<std::string, message_costs>& costs) {
+measured_sends read_measured_sends(const std::string& given, const std::vector<std::string>& transports) {
   const stored_document stored = read_stored(given, {"regatta.comm/1"});
   const auto refuse = [&](const std::string& why) {
     return failure(exit_code::usage, fmt::format("{}: {}", stored.file.string(), why));
@@ -50,18 +49,20 @@ machine_file::network read_measured_network(const std::string& given,
         fmt::format("expected sends of at most 1 KiB and of 1 MiB or more between two ranks, got {} and {}: add "
                     "--op send --ranks 2",
                     times.size() - large, large));
-  const auto known = costs.find(transport);
-  if (known == costs.end())
+  if (std::ranges::find(transports, transport) == transports.end())
     throw refuse(fmt::format("its messages go over {}, which is not measured on this host: add --transport {}",
                              transport, transport));
   const line_fit line = fit_line(times);
   require_good_fit("messages between hosts", line.residual);
-  const message_costs& c = known->second;
+  return {transport, line.constant, line.slope, line.residual};
+}
+
+machine_file::network network_of(const measured_sends& sends, const message_costs& costs) {
   machine_file::network n;
   // A link that is slower than the processors at its ends hides their work on all bytes but the first and the last.
-  n.bytes_per_ns = 1 / std::max(line.slope, 1e-3);
-  n.latency_ns = std::max(0.0, line.constant - c.latency_ns - 2 * c.overhead_ns);
-  n.residual = line.residual;
+  n.bytes_per_ns = 1 / std::max(sends.ns_per_byte, 1e-3);
+  n.latency_ns = std::max(0.0, sends.ns - costs.latency_ns - 2 * costs.overhead_ns);
+  n.residual = sends.residual;
   return n;
 }
 

@@ -378,6 +378,18 @@ TEST_CASE("a calibration is what a simulation of one worker gives back, and a ba
   CHECK(d.at("results").at(1).at("status") == "ok");
 }
 
+TEST_CASE("calibrate refuses what it cannot use before it measures anything") {
+  const folder s;
+  std::ofstream(s.path / "none.toml") << "[model]\nplugin = \"no_such_model\"\n";
+  const outcome comm = program(s, "calibrate none.toml -o m2.toml --comm m.toml");
+  CHECK(comm.code == 2);
+  CHECK(comm.err.find("m.toml") != std::string::npos);
+  CHECK(comm.err.find("no_such_model") == std::string::npos);
+  const outcome out = program(s, "calibrate none.toml -o nowhere/m2.toml");
+  CHECK(out.code == 2);
+  CHECK(out.err.find("-o nowhere/m2.toml: nowhere: No such file or directory") != std::string::npos);
+}
+
 TEST_CASE("a simulated step of sparse tables has the bytes of a real one, where every row is touched") {
   const folder s;
   std::ofstream(s.path / "x.toml") << R"(

@@ -4,7 +4,8 @@
 
 DistributedDataParallel with its defaults (buckets of 25 MiB), plain, with the hook that sends fp16, or with PowerSGD of
 rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank. Rank 0 prints one JSON
-object: samples/s of all workers over the timed steps. With one rank there is no DistributedDataParallel.
+object: samples/s of all workers over the timed steps. With one rank there is no DistributedDataParallel but with
+--wrap.
 """
 import argparse
 import json
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=4, help="at least 4 with PowerSGD, whose first steps are plain")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--wrap", action="store_true", help="DistributedDataParallel and its hook also with one rank")
     parser.add_argument("--master", default="127.0.0.1:29400", help="HOST:PORT of rank 0")
     options = parser.parse_args()
 
@@ -77,7 +79,8 @@ def main() -> None:
     make, parameters = MODELS[options.model]
     model = make()
     assert sum(p.numel() for p in model.parameters()) == parameters
-    if options.ranks > 1:
+    distributed = options.ranks > 1 or options.wrap
+    if distributed:
         dist.init_process_group("gloo", init_method="tcp://" + options.master, rank=options.rank,
                                 world_size=options.ranks)
         # The hook begins its later collectives in callbacks. With several buckets gloo's threads begin them in another
@@ -99,19 +102,19 @@ def main() -> None:
     begin = 0.0
     for step in range(options.warmup + options.steps):
         if step == options.warmup:
-            if options.ranks > 1:
+            if distributed:
                 dist.barrier()
             begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(model(image), label).backward()
         optimiser.step()
-    if options.ranks > 1:
+    if distributed:
         dist.barrier()
     seconds = time.perf_counter() - begin
     if options.rank == 0:
         print(json.dumps({"peer": "pytorch " + torch.__version__,
                           "samples_per_second": options.ranks * options.batch * options.steps / seconds}))
-    if options.ranks > 1:
+    if distributed:
         dist.barrier()
         sys.stdout.flush()
         os._exit(0)  # threads of the process group may still run, and PyTorch 2.15 aborts in destroy_process_group()

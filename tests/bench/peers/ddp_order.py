@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders of strategies and efficiencies, in Regatta, in Regatta's simulation, and in PyTorch over gloo.
 
-  ddp_order.py measure FOLDER CELL...   CELL: MODEL,WORKERS,RATE, such as vgg16,2,1gbit; RATE may be none
-  ddp_order.py table FOLDER             from all cells that the folder has
+  ddp_order.py measure FOLDER CELL...    CELL: MODEL,WORKERS,RATE, such as vgg16,2,1gbit; RATE may be none
+  ddp_order.py profile FOLDER MODEL...   for the last column: DDP of one worker with each hook, and gloo's all-reduce
+  ddp_order.py table FOLDER              from all cells that the folder has
 
 Each worker is a test host of its own (tests/cluster/README.md; needs root) on core `rank % cores`; RATE limits the
 links of hosts. Strategies are all-reduce in fp32, in fp16 on the wire, and PowerSGD of rank 2, in turn with DDP.
@@ -23,6 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 HOSTS = ROOT / "tests/cluster/hosts/hosts.py"
 BUILD = ROOT / "build/release"
 REGATTA = BUILD / "bin/regatta"
+GLOO = pathlib.Path(__file__).with_name("gloo_allreduce.py")
+GLOO_SIZES = [64 << 10, 1 << 20, 4 << 20, 16 << 20]
 PEER = pathlib.Path(__file__).with_name("ddp.py")
 CORES = len(os.sched_getaffinity(0))
 TURNS = 2
@@ -75,12 +78,35 @@ def rate_of(document):
     return document["results"][0]["samples_per_second"]["median"]
 
 
-def torch_rate(model, workers, strategy, steps):
+ONE_THREAD = ["OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"]
+
+
+def torch_rate(model, workers, strategy, steps, *options):
     return json.loads(all_of(
-        workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"],
+        workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
         lambda r: ["/usr/bin/python3", PEER, "--model", model, "--hook", strategy, "--batch", MODELS[model][1],
                    "--steps", steps, "--warmup", WARMUP, "--rank", r, "--ranks", workers, "--master",
-                   "10.77.0.1:29400"]))["samples_per_second"]
+                   "10.77.0.1:29400" if workers > 1 else "127.0.0.1:29400", *options]))["samples_per_second"]
+
+
+def profile(folder, model):
+    """Keeps samples/s of one worker with DistributedDataParallel and each hook, and the seconds of gloo's all-reduce of
+    some sizes between two hosts."""
+    few = MODELS[model][2]["none"]
+    alone = {name: [torch_rate(model, 1, name, few, "--wrap") for _ in range(TURNS)] for name in STRATEGIES}
+    (folder / f"profile-{model}.json").write_text(json.dumps(alone))
+    print(model, alone, flush=True)
+    if (folder / "gloo.json").exists():
+        return
+    os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
+    subprocess.run([HOSTS, "up", "2"], check=True, stdout=subprocess.DEVNULL)
+    try:
+        seconds = all_of(2, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
+                         lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES])
+    finally:
+        subprocess.run([HOSTS, "down"], check=True)
+    (folder / "gloo.json").write_text(seconds)
+    print("gloo", seconds, flush=True)
 
 
 def regatta_rate(folder, model, workers, strategy, steps):
@@ -110,9 +136,24 @@ def machine_of(folder, model, workers, speed):
     return file
 
 
-def simulated_rate(folder, model, workers, strategy, steps, rate, speed=None):
+def torch_machine(folder, model, strategy):
+    """PyTorch as a machine: the speed of one worker with the hook, whose arithmetic therefore takes no time of its own,
+    and messages that make gloo's all-reduce of two ranks as long as it is. A ring of two sends twice half of the bytes;
+    all work on messages takes the one core from computing."""
+    speed = max(json.loads((folder / f"profile-{model}.json").read_text())[strategy])
+    seconds = {int(size): s for size, s in json.loads((folder / "gloo.json").read_text()).items()}
+    few, many = min(seconds), max(seconds)
+    per_byte = (seconds[many] - seconds[few]) / (many - few)
+    overhead = max(0.0, seconds[few] - few * per_byte) / 4
+    file = folder / "machine.toml"
+    file.write_text(f'[machine]\ncores = 1\n[compute]\nbatch = {MODELS[model][1]}\nsamples_per_second = {speed}\n'
+                    f'[work]\ndefault = 0\n[transport.tcp]\nlatency = "0us"\noverhead = "{1e9 * overhead:.0f}ns"\n'
+                    f'overhead_per_byte = {1e9 * per_byte}\nadd_per_byte = 0\ncomputing_loss = 0.5\n')
+    return file
+
+
+def simulated_rate(folder, model, workers, strategy, steps, rate, machine):
     file, network = folder / "s.toml", folder / "n.toml"
-    machine = machine_of(folder, model, workers, speed)
     file.write_text(experiment(model, workers, strategy, steps))
     limit = {"none": "20Gbit/s", "1gbit": "0.957Gbit/s", "200mbit": "0.191Gbit/s", "100mbit": "0.0957Gbit/s"}[rate]
     network.write_text(f'[network]\nbandwidth = "{limit}"\nlatency = "20us"\n')  # without the headers of TCP and IP
@@ -175,10 +216,11 @@ def order_agrees(a, b):
 
 
 def table(folder):
-    """The last two columns: with the calibration, and with PyTorch's speed of one worker in place of its computing."""
-    print("| model | workers | link | strategy | PyTorch | E | Regatta | E | simulated | E | at PyTorch's speed | E |\n"
-          "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    sides = ("regatta", "simulated", "at its speed")
+    """The last three columns: with the calibration, with PyTorch's speed of one worker in place of its computing, and
+    with a machine that computes as one worker of PyTorch with DDP and its hook, over gloo."""
+    print("| model | workers | link | strategy | PyTorch | E | Regatta | E | simulated | E | at PyTorch's speed | E | "
+          "as PyTorch | E |\n|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    sides = ("regatta", "simulated", "at its speed", "as PyTorch")
     pairs, apart = {side: [] for side in sides}, {side: [] for side in sides}
     simulation_apart = []
     for path in sorted(folder.glob("cell-*.json")):
@@ -187,8 +229,12 @@ def table(folder):
         n, steps = int(workers), MODELS[model][2][rate]
         base = {side: max(v) for side, v in c["alone"].items()}  # a disturbance only slows
         for side, speed in (("simulated", None), ("at its speed", base["torch"])):
-            c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, speed)] for s in STRATEGIES}
-            base[side] = simulated_rate(folder, model, 1, "", steps, rate, speed)
+            c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, machine_of(folder, model, n, speed))]
+                       for s in STRATEGIES}
+            base[side] = simulated_rate(folder, model, 1, "", steps, rate, machine_of(folder, model, 1, speed))
+        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, s))]
+                           for s in STRATEGIES}
+        base["as PyTorch"] = base["torch"]
         efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
         for s in STRATEGIES:
             cells = [f"{max(c[side][s]):.0f} | {efficiency[side][s]:.3f}" for side in ("torch", *sides)]
@@ -220,4 +266,4 @@ if __name__ == "__main__":
         table(where)
     else:
         for one in sys.argv[3:]:
-            measure(where, one)
+            (profile if sys.argv[1] == "profile" else measure)(where, one)

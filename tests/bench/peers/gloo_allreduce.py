@@ -2,6 +2,9 @@
 #
 # All-reduce over gloo, as PyTorch's data-parallel training does it: two processes on two CPUs, fp32, in place. Prints the
 # median seconds of each size, as JSON.
+#
+#   gloo_allreduce.py RANKS PORT BYTES...                    starts all ranks on this host
+#   gloo_allreduce.py --rank R --master ADDRESS PORT BYTES...  is one of two ranks; rank 0 prints
 import json
 import os
 import statistics
@@ -15,10 +18,12 @@ import torch.multiprocessing as mp
 CPUS = sorted(os.sched_getaffinity(0))
 
 
-def rank_main(rank, ranks, sizes, port, results):
+def rank_main(rank, ranks, sizes, port, results, master="127.0.0.1"):
     os.sched_setaffinity(0, {CPUS[rank % len(CPUS)]})
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
+    os.environ.update(MASTER_ADDR=master, MASTER_PORT=str(port))
+    if master == "127.0.0.1":
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group("gloo", rank=rank, world_size=ranks)
     for size in sizes:
         tensor = torch.zeros(size // 4)
@@ -34,8 +39,19 @@ def rank_main(rank, ranks, sizes, port, results):
     dist.destroy_process_group()
 
 
+def print_json(results):
+    print(json.dumps({str(k): v for k, v in results.items()}), flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--rank":
+        rank, master, port, sizes = int(sys.argv[2]), sys.argv[4], int(sys.argv[5]), [int(s) for s in sys.argv[6:]]
+        seconds = {}
+        rank_main(rank, 2, sizes, port, seconds, master)
+        if rank == 0:
+            print_json(seconds)
+        sys.exit()
     ranks, port, sizes = int(sys.argv[1]), int(sys.argv[2]), [int(s) for s in sys.argv[3:]]
     results = mp.Manager().dict()
     mp.spawn(rank_main, args=(ranks, sizes, port, results), nprocs=ranks)
-    print(json.dumps({str(k): v for k, v in results.items()}))
+    print_json(results)

@@ -26,7 +26,8 @@ json document(const std::vector<double>& sizes) {
   return d;
 }
 
-const std::map<std::string, message_costs> costs = {{"tcp", {.latency_ns = 4000, .overhead_ns = 3000}}};
+const message_costs costs = {.latency_ns = 4000, .overhead_ns = 3000};
+const std::vector<std::string> transports = {"shm", "tcp"};
 
 struct stored {
   explicit stored(const json& d) { std::ofstream(file()) << d; }
@@ -38,7 +39,7 @@ struct stored {
 std::string refusal(const json& d) {
   const stored s(d);
   try {
-    read_measured_network(s.file(), costs);
+    read_measured_sends(s.file(), transports);
   } catch (const failure& f) {
     return f.what();
   }
@@ -53,7 +54,7 @@ TEST_CASE("the rate of large messages, and what small ones take beyond their cos
   d["results"].back()["bytes"] = 65536; // faster than the link's rate: a burst
   d["results"].push_back({{"op", "allreduce"}, {"ranks", 2}, {"transport", "tcp"}, {"bytes", 8}});
   const stored s(d);
-  const machine_file::network n = read_measured_network(s.file(), costs);
+  const machine_file::network n = network_of(read_measured_sends(s.file(), transports), costs);
   CHECK(8 * n.bytes_per_ns == doctest::Approx(1));
   CHECK(n.latency_ns == doctest::Approx(50'000));
   REQUIRE(n.residual);
@@ -64,7 +65,7 @@ TEST_CASE("a network that was measured is written and read back") {
   const stored s(document({8, 4e6}));
   machine_file m;
   m.rates = {{32, 10}};
-  m.between = read_measured_network(s.file(), costs);
+  m.between = network_of(read_measured_sends(s.file(), transports), costs);
   const std::string text = machine_text(m);
   CHECK(text.find("assumption") == std::string::npos);
   const machine_file again = parse_machine("m.toml", text);
