@@ -5,6 +5,7 @@
 #include "base/instruction_set.hpp"
 #include "base/json_members.hpp"
 #include "campaign/host_group.hpp"
+#include "cluster/peers.hpp"
 #include "cluster/plan.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"

@@ -10,6 +10,7 @@
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_output.hpp"
+#include "cluster/peers.hpp"
 #include "cluster/plan.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"

@@ -2,6 +2,7 @@
 #include "cluster/plan.hpp"
 
 #include "base/failure.hpp"
+#include "cluster/peers.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>

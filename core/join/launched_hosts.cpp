@@ -19,7 +19,7 @@
 #include "base/instruction_set.hpp"
 #include "base/text.hpp"
 #include "control/crypto.hpp"
-#include "control/door.hpp"
+#include "control/proven_acceptor.hpp"
 #include "control/rank_arguments.hpp"
 #include "join/codes.hpp"
 #include "join/frames.hpp"
@@ -57,18 +57,19 @@ public:
   gathering(launch_meeting& at, const launcher_environment& self)
       : self_(self), size_(self.size * self.slots), secret_(at.secret), code_used_(at.codes.size()),
         secrets_(secrets_of(at)),
-        door_(io_, {secrets_, size_, [this](const proven_rank& who, tcp::socket& s) { return admit(who.secret, s); },
-                    [this](asio::awaitable<void> c) { spawn(std::move(c)); },
-                    [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); },
-                    [this](const std::string& address) {
-                      if (refused_.size() < most_refused) refused_.insert(address);
-                    }}) {
-    door_.adopt(std::move(at.port));
+        acceptor_(io_,
+                  {secrets_, size_, [this](const proven_rank& who, tcp::socket& s) { return admit(who.secret, s); },
+                   [this](asio::awaitable<void> c) { spawn(std::move(c)); },
+                   [](const std::string& text) { print_error(fmt::format("regatta: {}\n", text)); },
+                   [this](const std::string& address) {
+                     if (refused_.size() < most_refused) refused_.insert(address);
+                   }}) {
+    acceptor_.adopt(std::move(at.port));
     local_.assign(at.local.release());
   }
 
   std::vector<std::unique_ptr<host>> wait() {
-    door_.begin();
+    acceptor_.begin();
     spawn(tell_local_agents());
     spawn(keep_time());
     io_.run();
@@ -143,7 +144,7 @@ private:
       const unique_fd socket = accept_at(local_.native_handle(), pid);
       if (socket.get() < 0) continue;
       try {
-        put(socket.get(), {{"port", door_.port()}, {"secret", json::binary(secret_)}});
+        put(socket.get(), {{"port", acceptor_.port()}, {"secret", json::binary(secret_)}});
       } catch (const failure&) { // it is gone, and asks again if it lives
       }
     }
@@ -193,7 +194,7 @@ private:
   std::vector<bool> code_used_;
   const std::vector<blob> secrets_; // of the launch, then of each code
   asio::io_context io_{1};
-  door door_;
+  proven_acceptor acceptor_;
   asio::posix::stream_descriptor local_{io_};
   std::vector<std::unique_ptr<host>> hosts_;
   std::uint32_t joined_ = 0;

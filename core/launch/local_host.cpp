@@ -37,11 +37,11 @@ local_host::member::member(local_host& h, std::uint32_t number)
 local_host::local_host(asio::io_context& io, local_plan plan, rank_starter& starter, host_events& events,
                        spawn_function spawn)
     : io_(io), plan_(std::move(plan)), starter_(starter), events_(events), spawn_(std::move(spawn)),
-      door_(io, {{plan_.secret},
-                 plan_.ranks.size(),
-                 [this](const proven_rank& who, tcp::socket& socket) { return admit(who.number, socket); },
-                 spawn_,
-                 [this](const std::string& text) { events_.log(coordinator_rank, RG_LOG_WARNING, text); }}) {}
+      acceptor_(io, {{plan_.secret},
+                     plan_.ranks.size(),
+                     [this](const proven_rank& who, tcp::socket& socket) { return admit(who.number, socket); },
+                     spawn_,
+                     [this](const std::string& text) { events_.log(coordinator_rank, RG_LOG_WARNING, text); }}) {}
 
 local_host::~local_host() {
   local_host::kill_all();
@@ -50,11 +50,11 @@ local_host::~local_host() {
 // ------------------------------------------------------------------------------------------------------ rendezvous ---
 
 void local_host::start() {
-  door_.open(plan_.address);
+  acceptor_.open(plan_.address);
   events_.log(coordinator_rank, RG_LOG_DEBUG,
-              fmt::format("waiting for {} ranks on {} port {}", plan_.ranks.size(), plan_.address, door_.port()));
+              fmt::format("waiting for {} ranks on {} port {}", plan_.ranks.size(), plan_.address, acceptor_.port()));
   for (const auto& [rank, plan] : plan_.ranks) members_.emplace(rank, std::make_unique<member>(*this, rank));
-  door_.begin();
+  acceptor_.begin();
   for (const auto& [rank, m] : members_) {
     if (ending_) {
       events_.ended(rank, "was not started", false);
@@ -68,7 +68,7 @@ void local_host::start() {
 
 void local_host::start(member& m) {
   const rank_starter::order order{
-      m.rank, plan_.address, door_.port(), plan_.secret, plan_.ranks.at(m.rank).cpus, m.status.descriptor()};
+      m.rank, plan_.address, acceptor_.port(), plan_.secret, plan_.ranks.at(m.rank).cpus, m.status.descriptor()};
   process started = starter_.start(order);
   m.pid = started.pid;
   m.status.close_descriptor();
@@ -97,7 +97,7 @@ std::string local_host::admit(std::uint32_t rank, tcp::socket& socket) {
   spawn_(serve(m));
   if (ending_) m.wire->send({{"t", "ended"}, {"rank", nobody}, {"why", "the case ended before this rank joined it"}});
   events_.connected(rank);
-  if (++connected_ == members_.size()) door_.close(); // any further connection is not a rank
+  if (++connected_ == members_.size()) acceptor_.close(); // any further connection is not a rank
   return "";
 }
 

@@ -15,7 +15,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
-#include "control/door.hpp"
+#include "control/proven_acceptor.hpp"
 #include "launch/launch.hpp"
 #include "launch/line_splitter.hpp"
 #include "launch/memory.hpp"
@@ -96,7 +96,7 @@ private:
   host_events& events_;
   const spawn_function spawn_;
   const oom_watch oom_;
-  door door_;
+  proven_acceptor acceptor_;
   std::map<std::uint32_t, std::unique_ptr<member>> members_;
   std::size_t connected_ = 0, ended_ = 0;
   bool ending_ = false; // end() was called

@@ -2,6 +2,7 @@
 #include "rank/session.hpp"
 
 #include "base/failure.hpp"
+#include "cluster/peers.hpp"
 #include "cluster/plan.hpp"
 #include "rank/inspection.hpp"
 

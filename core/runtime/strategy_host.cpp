@@ -4,7 +4,6 @@
 #include "base/failure.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 #include <regatta/ext/collectives.h>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "device/host.hpp"
 #include "device/staging.hpp"
 #include "experiment/experiment.hpp"
 #include "measure/rank_record.hpp"
@@ -28,7 +27,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>

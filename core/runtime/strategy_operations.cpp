@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <regatta/clock.hpp>
 #include <regatta/operation_names.hpp>
 #include <regatta/plugin.hpp>
 

@@ -2,7 +2,7 @@
 #include "simulate/goal_file.hpp"
 
 #include "base/failure.hpp"
-#include "simulation/goal_recorder.hpp"
+#include "simulator/goal_recorder.hpp"
 
 #include <fstream>
 

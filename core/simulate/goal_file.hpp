@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A simulated run as a file in GOAL, for LogGOPSim (simulation/goal_recorder.hpp).
+// A simulated run as a file in GOAL, for LogGOPSim (simulator/goal_recorder.hpp).
 #pragma once
 
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 #include <string>
 

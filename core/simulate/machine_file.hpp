@@ -17,7 +17,7 @@ namespace regatta {
 // Of one worker alone, for a batch of `batch` samples. Times are in ns.
 struct tensor_times {
   std::string name;
-  double forward = 0, backward = 0; // as in compute_times (simulation/simulation.hpp)
+  double forward = 0, backward = 0; // as in compute_times (simulator/simulation.hpp)
   std::optional<double> variation;  // of both together: standard deviation over mean of measured steps; for people
 };
 

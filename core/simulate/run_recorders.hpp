@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulate/simulated_run.hpp"
-#include "simulation/step_trace.hpp"
+#include "simulator/step_trace.hpp"
 #include "trace/recorder.hpp"
 
 #include <deque>

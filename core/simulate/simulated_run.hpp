@@ -6,7 +6,7 @@
 #include "campaign/prepare.hpp"
 #include "simulate/machine_file.hpp"
 #include "simulate/touched_rows.hpp"
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 #include <cstdint>
 #include <string>

@@ -6,7 +6,7 @@
 
 #include "campaign/plugin_facts.hpp"
 #include "simulate/machine_file.hpp"
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 #include <cstdint>
 #include <string>

@@ -6,7 +6,7 @@
 //   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check|shared|links][,KEY=VALUE...] such as sync_ps,100,40,100,4,fold
 //
 // with a bucket in MiB; `links` adds incoming links and overheads. The model has 16 tensors, links carry 10 Gbit/s, and one step is simulated.
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 #include <cstdio>
 #include <numeric>

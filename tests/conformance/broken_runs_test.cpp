@@ -3,7 +3,7 @@
 // A plugin that breaks a rule fails the case of `regatta run`; the error names the plugin and the rule.
 #include "broken.hpp"
 
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 #include <map>
 

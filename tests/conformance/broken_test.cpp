@@ -3,7 +3,7 @@
 // `regatta check` finds the defect of each broken model, strategy or file in the right test, and reports nothing else.
 #include "broken.hpp"
 
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 using namespace regatta::test;
 

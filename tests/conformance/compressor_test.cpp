@@ -4,7 +4,7 @@
 // the wire, figures of the result, and training in real processes.
 #include "broken.hpp"
 
-#include "simulation/simulation.hpp"
+#include "simulator/simulation.hpp"
 
 using namespace regatta::test;
 

@@ -3,7 +3,7 @@
 // Operations of a simulation in GOAL: the text, and that its longest path takes as long as the simulation.
 #include "matrix.hpp"
 
-#include "simulation/goal_recorder.hpp"
+#include "simulator/goal_recorder.hpp"
 
 #include <algorithm>
 #include <numeric>

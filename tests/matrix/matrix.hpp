@@ -3,8 +3,8 @@
 // Shared by the tests of strategies under virtual time.
 #pragma once
 
-#include "simulation/formula_model.hpp"
-#include "simulation/simulation.hpp"
+#include "simulator/formula_model.hpp"
+#include "simulator/simulation.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 // counts them. steps_test.cpp has the steps.
 #include "matrix.hpp"
 
+#include "cluster/peers.hpp"
 #include "cluster/plan.hpp"
 #include "registry/parameters.hpp"
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "check/harness/suite.hpp"
-#include "simulation/formula_model.hpp"
-#include "simulation/simulation.hpp"
+#include "simulator/formula_model.hpp"
+#include "simulator/simulation.hpp"
 
 #include <cstdint>
 #include <functional>

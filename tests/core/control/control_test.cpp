@@ -23,8 +23,8 @@
 #include "control/channel.hpp"
 #include "control/client.hpp"
 #include "control/crypto.hpp"
-#include "control/door.hpp"
 #include "control/handshake.hpp"
+#include "control/proven_acceptor.hpp"
 #include "control/rank_arguments.hpp"
 #include "launch/all_gather.hpp"
 #include "launch/cpus.hpp"
@@ -176,22 +176,22 @@ TEST_CASE("an answer cannot be reflected") {
   CHECK(*coordinator == "expected proof of this run's secret, got none: it is no rank of this run");
 }
 
-TEST_CASE("a door tells the address of a connection that it refuses") {
+TEST_CASE("the acceptor tells the address of a connection that it refuses") {
   asio::io_context io;
   std::vector<std::string> refused, warned;
   const auto admit_nobody = [](const proven_rank&, tcp::socket&) { return std::string("nobody is expected"); };
   const auto run = [&io](asio::awaitable<void> c) {
     asio::co_spawn(io, std::move(c), [](const std::exception_ptr&) {});
   };
-  door d(io, {{random_bytes(32)},
-              1,
-              admit_nobody,
-              run,
-              [&](const std::string& text) { warned.push_back(text); },
-              [&](const std::string& address) {
-                refused.push_back(address);
-                io.stop();
-              }});
+  proven_acceptor d(io, {{random_bytes(32)},
+                         1,
+                         admit_nobody,
+                         run,
+                         [&](const std::string& text) { warned.push_back(text); },
+                         [&](const std::string& address) {
+                           refused.push_back(address);
+                           io.stop();
+                         }});
   d.open("127.0.0.1");
   d.begin();
   tcp::socket stranger(io);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/links.hpp"
+#include "simulator/links.hpp"
 
 #include <doctest/doctest.h>
 

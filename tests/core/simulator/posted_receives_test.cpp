@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/posted_receives.hpp"
+#include "simulator/posted_receives.hpp"
 
 #include <doctest/doctest.h>
 

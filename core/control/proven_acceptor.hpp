@@ -23,7 +23,7 @@ namespace regatta {
 std::string peer_address(const tcp::socket& socket);
 
 // Used on the thread that runs its io_context. Must outlive the coroutines that it spawns.
-class door {
+class proven_acceptor {
 public:
   struct setup {
     std::vector<blob> secrets; // a connection must prove one of them
@@ -39,7 +39,7 @@ public:
     std::function<void(const std::string& address)> refused = {};
   };
 
-  door(asio::io_context& io, setup s);
+  proven_acceptor(asio::io_context& io, setup s);
 
   // Listens on a numeric address; port 0: any free one. Throws failure (run) if that is impossible.
   void open(const std::string& address, std::uint16_t port = 0);

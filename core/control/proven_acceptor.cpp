@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/door.hpp"
+#include "control/proven_acceptor.hpp"
 
 #include <algorithm>
 
@@ -31,15 +31,15 @@ std::string peer_address(const tcp::socket& socket) {
   return a.to_string();
 }
 
-void door::pending_connection::drop() {
+void proven_acceptor::pending_connection::drop() {
   boost::system::error_code ignored;
   socket.close(ignored);
   proof_timer.cancel();
 }
 
-door::door(asio::io_context& io, setup s) : io_(io), setup_(std::move(s)), acceptor_(io) {}
+proven_acceptor::proven_acceptor(asio::io_context& io, setup s) : io_(io), setup_(std::move(s)), acceptor_(io) {}
 
-void door::open(const std::string& address, std::uint16_t port) {
+void proven_acceptor::open(const std::string& address, std::uint16_t port) {
   try {
     const tcp::endpoint where(asio::ip::make_address(address), port);
     acceptor_.open(where.protocol());
@@ -53,25 +53,25 @@ void door::open(const std::string& address, std::uint16_t port) {
   }
 }
 
-void door::adopt(unique_fd listening) {
+void proven_acceptor::adopt(unique_fd listening) {
   int family = AF_INET;
   socklen_t bytes = sizeof family;
   ::getsockopt(listening.get(), SOL_SOCKET, SO_DOMAIN, &family, &bytes);
   acceptor_.assign(family == AF_INET6 ? tcp::v6() : tcp::v4(), listening.release());
 }
 
-void door::begin() {
+void proven_acceptor::begin() {
   setup_.spawn(accept());
 }
 
-void door::close() {
+void proven_acceptor::close() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   for (const auto& s : pending_)
     if (!s->proven) s->drop();
 }
 
-asio::awaitable<void> door::accept() {
+asio::awaitable<void> proven_acceptor::accept() {
   asio::steady_timer pause(io_);
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -102,14 +102,14 @@ asio::awaitable<void> door::accept() {
 
 // Closes the oldest unproven connection. It is the least likely to be an expected one, which sends its proof at once,
 // and connects again if it is dropped.
-bool door::drop_oldest_pending() {
+bool proven_acceptor::drop_oldest_pending() {
   const auto oldest = std::ranges::find_if(pending_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
   if (oldest == pending_.end()) return false;
   (*oldest)->drop();
   return true;
 }
 
-asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
+asio::awaitable<void> proven_acceptor::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const std::string address = peer_address(s->socket);
   const std::uint16_t port = s->socket.remote_endpoint(error).port();
@@ -133,7 +133,7 @@ asio::awaitable<void> door::admit(std::shared_ptr<pending_connection> s) {
   if (!why.empty()) refuse(address, port, why);
 }
 
-void door::refuse(const std::string& address, std::uint16_t port, const std::string& why) {
+void proven_acceptor::refuse(const std::string& address, std::uint16_t port, const std::string& why) {
   if (setup_.refused) setup_.refused(address);
   if (++refused_ > refusals_logged) return;
   setup_.warn(fmt::format("refused a connection from {} port {}: {}{}", address, port, why,

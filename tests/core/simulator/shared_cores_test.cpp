@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/shared_cores.hpp"
+#include "simulator/shared_cores.hpp"
 
 #include <doctest/doctest.h>
 
