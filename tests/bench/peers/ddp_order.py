@@ -3,7 +3,6 @@
 """Orders of strategies and efficiencies, in Regatta, in Regatta's simulation, and in PyTorch over gloo.
 
   ddp_order.py measure FOLDER CELL...    CELL: MODEL,WORKERS,RATE, such as vgg16,2,1gbit; RATE may be none
-  ddp_order.py profile FOLDER MODEL...   for the last column: DDP of one worker with each hook, and gloo's all-reduce
   ddp_order.py table FOLDER              from all cells that the folder has
 
 Each worker is a test host of its own (tests/cluster/README.md; needs root) on core `rank % cores`; RATE limits the
@@ -40,6 +39,7 @@ MODELS = {  # Regatta's parameters, the batch of a worker, steps of a short and 
                  {"none": 5, "1gbit": 4, "100mbit": 3}),
     "vgg16": ('plugin = "vgg16"', 16, {"none": 5, "1gbit": 4, "200mbit": 2}),
 }
+TORCH_BUCKETS = ["--set", "strategy.bucket=25MiB"]  # DDP's default; that of PowerSGD is one for all
 WARMUP = 3  # the first two steps of DDP's PowerSGD are plain
 
 
@@ -89,24 +89,11 @@ def torch_rate(model, workers, strategy, steps, *options):
                    "10.77.0.1:29400" if workers > 1 else "127.0.0.1:29400", *options]))["samples_per_second"]
 
 
-def profile(folder, model):
-    """Keeps samples/s of one worker with DistributedDataParallel and each hook, and the seconds of gloo's all-reduce of
-    some sizes between two hosts."""
-    few = MODELS[model][2]["none"]
-    alone = {name: [torch_rate(model, 1, name, few, "--wrap") for _ in range(TURNS)] for name in STRATEGIES}
-    (folder / f"profile-{model}.json").write_text(json.dumps(alone))
-    print(model, alone, flush=True)
-    if (folder / "gloo.json").exists():
-        return
-    os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
-    subprocess.run([HOSTS, "up", "2"], check=True, stdout=subprocess.DEVNULL)
-    try:
-        seconds = all_of(2, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
-                         lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES])
-    finally:
-        subprocess.run([HOSTS, "down"], check=True)
-    (folder / "gloo.json").write_text(seconds)
-    print("gloo", seconds, flush=True)
+def gloo_seconds(workers):
+    """Seconds of gloo's all-reduce by its bytes, between two hosts."""
+    return json.loads(all_of(
+        workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
+        lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES]))
 
 
 def regatta_rate(folder, model, workers, strategy, steps):
@@ -136,13 +123,12 @@ def machine_of(folder, model, workers, speed):
     return file
 
 
-def torch_machine(folder, model, strategy):
+def torch_machine(folder, model, strategy, wrapped, gloo):
     """PyTorch as a machine: the speed of one worker with the hook, whose arithmetic therefore takes no time of its own,
     and messages that make gloo's all-reduce of two ranks as long as it is. A ring of two sends twice half of the bytes;
     all work on messages takes the one core from computing."""
-    speed = max(json.loads((folder / f"profile-{model}.json").read_text())[strategy])
-    seconds = {int(size): s for size, s in json.loads((folder / "gloo.json").read_text()).items()}
-    few, many = min(seconds), max(seconds)
+    speed, seconds = max(wrapped[strategy]), {int(size): s for size, s in gloo.items()}
+    few, many = sorted(seconds)[-2:]  # gradients of these models have about as many bytes
     per_byte = (seconds[many] - seconds[few]) / (many - few)
     overhead = max(0.0, seconds[few] - few * per_byte) / 4
     file = folder / "machine.toml"
@@ -152,13 +138,13 @@ def torch_machine(folder, model, strategy):
     return file
 
 
-def simulated_rate(folder, model, workers, strategy, steps, rate, machine):
+def simulated_rate(folder, model, workers, strategy, steps, rate, machine, *options):
     file, network = folder / "s.toml", folder / "n.toml"
     file.write_text(experiment(model, workers, strategy, steps))
     limit = {"none": "20Gbit/s", "1gbit": "0.957Gbit/s", "200mbit": "0.191Gbit/s", "100mbit": "0.0957Gbit/s"}[rate]
     network.write_text(f'[network]\nbandwidth = "{limit}"\nlatency = "20us"\n')  # without the headers of TCP and IP
     out = subprocess.run([REGATTA, "simulate", file, "--machine", machine, "--network", network,
-                          "--set", f"cluster.hosts={workers}",
+                          "--set", f"cluster.hosts={workers}", *options,
                           "--format", "json", "--progress", "never", "--out", folder / "simulated"],
                          capture_output=True, text=True, check=False)
     subprocess.run(["rm", "-rf", folder / "simulated"], check=True)
@@ -182,21 +168,25 @@ def calibrate(folder, model):
 def measure(folder, cell):
     model, workers, rate = cell.split(",")
     workers, steps = int(workers), MODELS[model][2][rate]
-    figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta")}
+    figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta", "wrapped")}
     alone = {"torch": [], "regatta": []}
     calibrate(folder, model)
     os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
     limit = [] if rate == "none" else ["--rate", rate]
-    subprocess.run([HOSTS, "up", str(workers), *limit], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([HOSTS, "up", str(workers)], check=True, stdout=subprocess.DEVNULL)
     try:
+        gloo = gloo_seconds(workers)
+        for host in range(workers if limit else 0):
+            subprocess.run([HOSTS, "rate", f"n{host}", rate], check=True, stdout=subprocess.DEVNULL)
         for _ in range(TURNS):
             few = MODELS[model][2]["none"]
             alone["torch"].append(torch_rate(model, 1, "plain", few))
             alone["regatta"].append(regatta_rate(folder, model, 1, "", few))
             for name in STRATEGIES:
+                figures["wrapped"][name].append(torch_rate(model, 1, name, few, "--wrap"))
                 figures["torch"][name].append(torch_rate(model, workers, name, steps))
                 figures["regatta"][name].append(regatta_rate(folder, model, workers, name, steps))
-            (folder / f"cell-{cell}.json").write_text(json.dumps({"cell": cell, "alone": alone, **figures}))
+            (folder / f"cell-{cell}.json").write_text(json.dumps({"cell": cell, "alone": alone, "gloo": gloo, **figures}))
             print(cell, alone, figures, f"load {os.getloadavg()[0]:.1f}", flush=True)
     finally:
         subprocess.run([HOSTS, "down"], check=True)
@@ -232,8 +222,8 @@ def table(folder):
             c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, machine_of(folder, model, n, speed))]
                        for s in STRATEGIES}
             base[side] = simulated_rate(folder, model, 1, "", steps, rate, machine_of(folder, model, 1, speed))
-        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, s))]
-                           for s in STRATEGIES}
+        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, s, c["wrapped"], c["gloo"]),
+                                              *([] if s == "powersgd" else TORCH_BUCKETS))] for s in STRATEGIES}
         base["as PyTorch"] = base["torch"]
         efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
         for s in STRATEGIES:
@@ -266,4 +256,4 @@ if __name__ == "__main__":
         table(where)
     else:
         for one in sys.argv[3:]:
-            (profile if sys.argv[1] == "profile" else measure)(where, one)
+            measure(where, one)
