@@ -61,9 +61,10 @@ int new_verb(const std::string& what, const std::string& name) {
   if (!fs::is_directory(templates, error))
     throw failure(exit_code::run,
                   fmt::format("regatta: new: {} is missing: the installation is incomplete", templates.string()));
-  if (!fs::create_directory(name, error))
-    throw failure(error ? exit_code::run : exit_code::usage,
-                  fmt::format("regatta: new: {}: {}", name, error ? error.message() : "exists: choose another NAME"));
+  const bool is_new = fs::create_directory(name, error);
+  if (error) throw failure(exit_code::run, fmt::format("regatta: new: {}: {}", name, error.message()));
+  if (!is_new && !fs::is_empty(name, error))
+    throw failure(exit_code::usage, fmt::format("regatta: new: {}: is not empty: choose another NAME", name));
   for (const auto& file : fs::directory_iterator(templates)) {
     const fs::path to = fs::path(name) / replaced(file.path().filename().string(), placeholder, name);
     std::ostringstream text;

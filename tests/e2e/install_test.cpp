@@ -118,7 +118,10 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
                                      .c_str());
     REQUIRE_MESSAGE(code == 0, line << contents(log));
   };
+  fs::create_directory(folder.path / "lenet"); // an empty folder may be there
   must("regatta new model lenet");
+  must("if regatta new model lenet; then exit 1; fi");
+  CHECK(contents(log).find("lenet: is not empty: choose another NAME") != std::string::npos);
   must(cmake + " -S lenet -B lenet/build " REGATTA_TOOLS " -G '" REGATTA_GENERATOR "' && " + cmake +
        " --build lenet/build");
   must("regatta run lenet/lenet.toml --out table");

@@ -8,7 +8,7 @@ ladder_rungs=()
 
 # rung NAME PROVES COMMAND...: runs a command for at most 20 minutes. Exit code 0: it passed; 77: it was skipped.
 rung() {
-  local name=$1 proves=$2 log=$ladder_out/${1// /-}.log begin=$SECONDS code=0 result
+  local name=$1 proves=$2 log=$ladder_out/${1//[^A-Za-z0-9_.]/-}.log begin=$SECONDS code=0 result
   shift 2
   printf '%s ... ' "$name"
   timeout 1200 "$@" >"$log" 2>&1 || code=$?

@@ -54,7 +54,14 @@ rung "one convolution" "one convolution, forward and backward" \
 for name in layers sequence sparse_layers; do
   rung "ops: $name" "each op by itself has the CPU's results" "${on_gpu[@]}" REGATTA_DEBUG_SYNC=1 "$tests/${name}_test"
 done
-for name in layers sequence sparse_layers flash; do
+mapfile -t layers < <(REGATTA_LAYER='?' "$tests/layers_test" --test-case="the executor's layers*" | sed -n 's/^layer: //p')
+for layer in "${layers[@]}"; do
+  rung "layer $layer" "it has the reference's values and gradients" \
+    "${on_gpu[@]}" "REGATTA_LAYER=$layer" "$tests/layers_test" --test-case="the executor's layers*"
+done
+rung "layers in networks" "layers together have the reference's values and gradients" \
+  "${on_gpu[@]}" "$tests/layers_test" --test-case-exclude="the executor's layers*"
+for name in sequence sparse_layers flash; do
   rung "each layer: $name" "each layer has the reference's values and gradients" "${on_gpu[@]}" "$tests/${name}_test"
 done
 mlp "checked model" "each op of a model has the CPU's results" "${alone[@]}" --set train.debug=sync

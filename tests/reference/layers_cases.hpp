@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -25,9 +26,11 @@ namespace layers_cases {
 // The environment may name another executor: an emulated GPU's (tests/gpu), or the real one (tests/gpu/run-all.sh).
 inline const char* const other_executor = std::getenv("REGATTA_EXECUTOR_PLUGIN");
 inline const std::string executor_plugin = other_executor ? other_executor : REGATTA_EXECUTOR;
-// Returns whether to test this case: all, or the one that the environment names.
+// Returns whether to test this case: all, or the one that the environment names. If that is "?", the names of all are
+// printed, each in a line "layer: NAME", and none is tested.
 inline bool is_wanted(const char* name) {
   static const char* const only = std::getenv("REGATTA_LAYER");
+  if (only && std::string(only) == "?") std::printf("layer: %s\n", name);
   return !only || std::string(only) == name;
 }
 // How much further from the reference one may be that does not add up in nearly its order.
