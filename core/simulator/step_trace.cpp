@@ -9,7 +9,7 @@ namespace regatta {
 
 step_trace::step_trace(const steps_to_trace* steps, std::uint32_t rank)
     : steps_(steps), recorder_(steps ? steps->recorders.at(rank) : nullptr) {
-  if (!recorder_ || !steps->is_worker.at(rank)) return;
+  if (!steps || !steps->is_worker.at(rank)) return;
   for (const std::string& name : steps->tensors) {
     layers_.push_back(recorder_->text(name));
     needs_.push_back(recorder_->text("need " + name));
