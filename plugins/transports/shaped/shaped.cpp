@@ -16,8 +16,8 @@
 //
 // so that several senders share it. The burst lets a receiver catch up that woke up late. Receives into overlapping
 // memory are posted one after the other: chunks of the later ones pass in the time in which the card was idle since
-// their message came. Times are computed, not measured, so that the mean rate is exact however late a rank wakes up. Time that the inner transport needs is added;
-// it is the limit if `bandwidth` exceeds the inner transport's own.
+// their message came. Times are computed, not measured, so that the mean rate is exact however late a rank wakes up.
+// Time that the inner transport needs is added; it is the limit if `bandwidth` exceeds the inner transport's own.
 //
 // Native collectives are not offered: they would bypass the limit. Regions are passed on: a receiver reads a peer's
 // memory only when it receives a chunk, which the sender delays.

@@ -211,8 +211,8 @@ private:
   using clock = std::chrono::steady_clock;
   static_assert(std::is_same_v<clock::period, std::nano>);
 
-  // Connections of a lane. Those with new messages to send are visited in the order of these messages, whatever
-  // receives were posted before: a strategy staggers its sends.
+  // Connections of a lane that have work. `to_send` is visited first, in the order of the strategy's sends, because the
+  // strategy staggers them. A receive that was posted before a send does not change this order.
   struct lane_queues {
     tcp::ring<connection*> to_send, with_work;
     bool empty() const { return to_send.empty() && with_work.empty(); }

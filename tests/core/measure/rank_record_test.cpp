@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank measured, as JSON, and what it reads of its process and machine.
+// The record of a rank as JSON, and its readings of memory, CPU time and steal time.
 #include "base/failure.hpp"
 #include "json.hpp"
 #include "measure/rank_record.hpp"
