@@ -44,21 +44,21 @@ for name in all_reduces push_pulls; do
   check "$name: $part of iperf3's $(awk "BEGIN { printf \"%.1f\", $limit / 1e6 }") MB/s" is "$part >= 0.95"
 done
 
-slower_cases() { # prints the rows of `auto` whose best time of all turns is above that of `tcp`
+slower_cases() { # prints the rows where the third best time of `auto` is above the third worst of `tcp`, of all turns
   python3 - turn-* <<'PY'
 import csv, sys
-best = {}
+times = {}
 for path in sys.argv[1:]:
     for r in csv.DictReader(open(path)):
         key = (r["transport"], r["ranks"], r["op"], r["algorithm"], r["bytes"])
-        best[key] = min(best.get(key, 1e9), float(r["seconds.median"]))
+        times.setdefault(key, []).append(float(r["seconds.median"]))
 wrong = pairs = 0
-for (transport, *case), seconds in best.items():
-    tcp = best.get(("tcp", *case))
-    if transport != "auto" or tcp is None:
+for (transport, *case), of in times.items():
+    if transport != "auto" or ("tcp", *case) not in times:
         continue
     pairs += 1
-    if seconds > 1.15 * tcp:
+    seconds, tcp = sorted(of)[2], sorted(times["tcp", *case])[-3]
+    if seconds > 1.1 * tcp:
         wrong += 1
         print(f"auto is slower than tcp: {case}: {1e6 * seconds:.1f} us, {1e6 * tcp:.1f} us")
 print(f"    {pairs} pairs")
@@ -66,7 +66,9 @@ sys.exit(wrong > 0 or pairs == 0)
 PY
 }
 # Eight, because messages of several ranks over one link meet each other in more than one way: halving and doubling of
-# 32 KiB on 4 ranks takes 560 us or 700 us, over either transport.
+# 32 KiB on 4 ranks takes 560 us or 700 us, over either transport, and two ranks that happen to be on one core do not wait
+# for each other to wake up: 1 KiB takes 21 us in place of 70 us. So the times of eight turns overlap, unless one
+# transport is slower.
 for turn in 1 2 3 4 5 6 7 8; do
   check "turn $turn: tcp and auto between 2 and 4 ranks" comm 2 --transport tcp,auto --ranks 2,4 --op allreduce \
     --no-pin --min 1KiB --max 1MiB --factor 32 --seconds 0.1
