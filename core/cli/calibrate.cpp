@@ -356,6 +356,7 @@ int calibrate_verb(const calibrate_options& o) {
   m.cpu = host.at("cpu").is_string() ? host.at("cpu") : json("");
   m.date = fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::time(nullptr)));
   m.cores = static_cast<double>(assign_cpus(this_hosts_cpus(), 1, 1, false).available);
+  m.on_cores = alone.train.device == "cpu";
   m.model = first.model.id;
   m.fingerprint = fingerprint(alone, {}, {}).at("model");
 

@@ -63,7 +63,9 @@ rg_status local_operations::execute(const rg_op& op) {
   case RG_OP_SELECT: return select(typed<rg_op_select>(op));
   case RG_OP_GEMM: return gemm(typed<rg_op_gemm>(op));
   case RG_OP_RUN: return run(typed<rg_op_run>(op));
-  case RG_OP_TIMER: complete_later(op, typed<rg_op_timer>(op).delay_ns, 0); return RG_OK;
+  case RG_OP_TIMER:
+    timers_.add(work_.end_of(now(), typed<rg_op_timer>(op).delay_ns, false), op.cookie, 0);
+    return RG_OK;
   default: refuse_call(fmt::format("operation {:#x} is unknown to this engine", op.kind));
   }
 }
@@ -83,18 +85,14 @@ void local_operations::accept(const rg_op& op, std::initializer_list<operand> op
 
 rg_status local_operations::complete_work(const rg_op& op, std::uint64_t bytes) {
   if (!is_virtual()) return RG_DONE;
-  const std::uint64_t ns = work_.of(op.kind, bytes);
-  std::uint64_t end = now() + ns;
-  if (work_.in_turn) end = work_end_ = std::max(work_end_, now()) + ns;
-  if (work_.begun) work_.begun(ns, end);
-  timers_.add(end, op.cookie, 0);
+  timers_.add(work_end(op, bytes), op.cookie, 0);
   return RG_OK;
 }
 
-void local_operations::complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes) {
-  const std::uint64_t end = now() + ns;
-  if (work_.begun) work_.begun(ns, end);
-  timers_.add(end, op.cookie, bytes);
+std::uint64_t local_operations::work_end(const rg_op& op, std::uint64_t bytes) {
+  const std::uint64_t end = work_.end_of(work_.in_turn ? std::max(work_end_, now()) : now(), work_.of(op.kind, bytes));
+  if (work_.in_turn) work_end_ = end;
+  return end;
 }
 
 rg_status local_operations::take_ended(std::vector<rg_completion>& out, const commit_function& committed) {
@@ -175,9 +173,7 @@ rg_status local_operations::scale(const rg_op& op, const rg_buffer& target, doub
 // virtual clock when its declared time is over, so that results show who did not wait for it.
 rg_status local_operations::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
   if (is_virtual()) {
-    const std::uint64_t ns = work_.of(op.kind, cost);
-    functions_end_ = std::max(functions_end_, now()) + ns;
-    if (work_.begun) work_.begun(ns, functions_end_);
+    functions_end_ = work_.end_of(std::max(functions_end_, now()), work_.of(op.kind, cost));
     timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
     if (trace_recorder* const trace = trace_; trace && trace->on())
@@ -305,8 +301,8 @@ rg_status local_operations::select(const rg_op_select& o) {
     return RG_OK;
   }
   if (found > o.values.count) refuse_call(too_many_selected);
-  complete_later(o.op, is_virtual() ? work_.of(o.op.kind, bytes_of_selection(o.source, found)) : 0,
-                 found * sizeof(float));
+  timers_.add(is_virtual() ? work_end(o.op, bytes_of_selection(o.source, found)) : now(), o.op.cookie,
+              found * sizeof(float));
   return RG_OK;
 }
 

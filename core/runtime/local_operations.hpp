@@ -80,7 +80,7 @@ public:
   rg_status take_ended(std::vector<rg_completion>& out, const commit_function& committed);
   // Returns when the next one ends that ends at a known time; UINT64_MAX: there is none.
   std::uint64_t next_timer() const { return timers_.next(); }
-  // Returns the time until which complete_work() has work, under a virtual clock with virtual_work::in_turn.
+  // Returns the time until which work_end() has work, under a virtual clock with virtual_work::in_turn.
   std::uint64_t works_until() const { return work_end_; }
   bool empty() const { return timers_.empty() && device_operations_.empty() && functions_.empty(); }
   bool has_functions() const { return !functions_.empty(); }
@@ -110,7 +110,8 @@ private:
   rg_status gemm(const rg_op_gemm& o);
   // Calls f() on the thread of functions_, or under a virtual clock after the time that work on `cost` bytes takes.
   rg_status compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f);
-  void complete_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
+  // Begins work on `bytes` of memory under a virtual clock. Returns when it ends.
+  std::uint64_t work_end(const rg_op& op, std::uint64_t bytes);
 
   const transport_instance& transport_;
   const virtual_work& work_;

@@ -15,8 +15,13 @@ struct virtual_work {
   double ns_per_byte = 0.1;
   std::vector<std::pair<std::uint32_t, double>> of_kind; // the same for operations of a kind, RG_OP_*, that differ
   bool in_turn = false; // a rank's operations take turns, as on the thread of a real rank; else they overlap
-  // Called when an operation begins that takes `ns` and ends at `end`, on the virtual clock. May be empty.
-  std::function<void(std::uint64_t ns, std::uint64_t end)> begun;
+  // Begins an operation that takes `ns`, at `earliest` on the virtual clock or later. Returns when it ends. `works`: false
+  // for a timer, which takes no core. May be empty: operations end at `earliest` + `ns`.
+  std::function<std::uint64_t(std::uint64_t earliest, std::uint64_t ns, bool works)> begin;
+  // Begins an operation, with `begin` if it is not empty. Returns when it ends.
+  std::uint64_t end_of(std::uint64_t earliest, std::uint64_t ns, bool works = true) const {
+    return begin ? begin(earliest, ns, works) : earliest + ns;
+  }
   // Returns the ns of an operation.
   std::uint64_t of(std::uint32_t kind, std::uint64_t bytes) const {
     double each = ns_per_byte;

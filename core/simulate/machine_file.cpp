@@ -72,6 +72,16 @@ public:
     else
       refuse(*found, path + name, "expected a text, got " + quoted(*found));
   }
+  // Whether the value is `yes`, and not `no`, which is the default. A pair of names, or of true and false.
+  template <class T>
+  bool take_either(const toml_node& of, const std::string& path, const char* name, const T& no, const T& yes) {
+    const toml_node* const found = of.find(name);
+    if (!found || found->scalar == json(no)) return false;
+    if (found->scalar != json(yes))
+      refuse(*found, path + name,
+             fmt::format("expected {} or {}, got {}", json(no).dump(), json(yes).dump(), quoted(*found)));
+    return true;
+  }
   // A number of at least `least`; `unit` reads texts with a unit, null: there are none.
   void take(const toml_node& of, const std::string& path, const char* name, double& to, double least,
             const char* expected, const std::function<std::optional<double>(const std::string&)>& unit = {}) {
@@ -195,7 +205,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   const std::string path = "compute.";
   r.only(t, "compute",
          {"batch", "samples_per_second", "operations_per_second", "result", "forward_share", "share", "input", "other",
-          "variation", "quantiles", "tensor", "table", "after"});
+          "variation", "quantiles", "tensor", "table", "after", "on_cores"});
   const toml_node* const batch = t.find("batch");
   const double of = batch && batch->scalar.is_number() ? batch->scalar.get<double>() : 0;
   if (const toml_node* const list = t.find("table")) {
@@ -206,6 +216,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
         r.refuse(one, "compute.table", "expected a table, got " + quoted(one));
   }
   r.take_ns(t, path, "after", m.after_ns);
+  m.on_cores = !r.take_either(t, path, "on_cores", true, false);
   const toml_node* const list = t.find("tensor");
   if (m.after_ns > 0 || list) {
     r.take(t, path, "batch", m.batch, 1, "a number of samples from 1");
@@ -233,11 +244,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
   }
   r.take(t, path, "forward_share", m.forward_share, 0, "a number from 0 to 1");
   if (m.forward_share > 1) r.refuse(*t.find("forward_share"), "compute.forward_share", "expected a number from 0 to 1");
-  std::string share = "even";
-  r.take(t, path, "share", share);
-  m.by_bytes = share == "bytes";
-  if (share != "even" && share != "bytes")
-    r.refuse(*t.find("share"), "compute.share", "expected \"even\" or \"bytes\", got " + quoted(*t.find("share")));
+  m.by_bytes = r.take_either<std::string>(t, path, "share", "even", "bytes");
   r.take_ns(t, path, "input", m.input_ns);
   r.take_ns(t, path, "other", m.other_ns);
   r.take(t, path, "variation", m.variation, 0, "a number from 0");
@@ -295,7 +302,7 @@ void read_network(reader& r, const toml_node& t, machine_file::network& n) {
     more.insert(more.end(), host_keys.begin(), host_keys.end());
     return more;
   };
-  r.only(t, "network", with({"goodput", "servers", "tier", "host", "residual"}));
+  r.only(t, "network", with({"goodput", "servers", "cores", "tier", "host", "residual"}));
   read_host(r, t, "network.", n);
   read_all(r, t, "network.host", "host", [&](const toml_node& one) {
     const std::string path = "network.host";
@@ -323,13 +330,9 @@ void read_network(reader& r, const toml_node& t, machine_file::network& n) {
   });
   r.take(t, "network.", "goodput", n.goodput, 1e-6, "a number above 0, up to 1");
   if (n.goodput > 1) r.refuse(*t.find("goodput"), "network.goodput", "expected a number above 0, up to 1");
-  std::string servers = "shared";
-  r.take(t, "network.", "servers", servers);
+  n.own_servers = r.take_either<std::string>(t, "network.", "servers", "shared", "own");
+  n.shared_cores = r.take_either<std::string>(t, "network.", "cores", "own", "shared");
   r.take(t, "network.", "residual", n.residual);
-  n.own_servers = servers == "own";
-  if (servers != "own" && servers != "shared")
-    r.refuse(*t.find("servers"), "network.servers",
-             "expected \"shared\" (with the workers' hosts) or \"own\", got " + quoted(*t.find("servers")));
 }
 
 // FNV-1a, as in fingerprints.
@@ -452,15 +455,17 @@ double step_ns_of(const machine_file& m, double batch) {
 }
 
 double contention_of(const machine_file& m, double workers) {
-  const double sharing = m.cores > 0 ? std::max(1.0, workers / m.cores) : 1;
+  const double cores = m.on_cores ? m.cores : 0;
+  const double sharing = cores > 0 ? std::max(1.0, workers / cores) : 1;
   if (m.contention.empty()) return sharing;
   const auto& [most, slowdown] = m.contention.back();
   if (workers <= most) return workers < m.contention.front().first ? 1 : between(m.contention, workers);
-  const double shared_then = m.cores > 0 ? std::max(1.0, most / m.cores) : 1;
+  const double shared_then = cores > 0 ? std::max(1.0, most / cores) : 1;
   return slowdown * sharing / shared_then;
 }
 
 double load_factor(const machine_file& m, std::uint32_t host, double threads) {
+  if (!m.on_cores) return 1;
   const double left = 1 - host_of(m.between, host).core_load;
   if (!(m.cores > 0)) return 1 / left;
   return std::max(1.0, threads / (m.cores * left)) / std::max(1.0, threads / m.cores);

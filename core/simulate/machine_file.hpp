@@ -56,6 +56,7 @@ struct machine_file {
   // which it computes a step; or `tensors` at `batch`.
   std::vector<std::pair<double, double>> rates;
   double operations = 0;
+  bool on_cores = true;           // computing takes cores of the host; false: it runs on a device, or sleeps
   double forward_share = 1.0 / 3; // without `tensors`: the part of the computing that is the forward pass
   bool by_bytes = false;          // without `tensors`: their times are as their sizes; else equal
   double batch = 0;               // samples of the step that `tensors` are of
@@ -94,6 +95,7 @@ struct machine_file {
   struct network : host {                 // of all hosts but those in `single`
     double goodput = 1;                   // the share of a link's rate that messages get
     bool own_servers = false;             // servers have hosts of their own
+    bool shared_cores = false;            // all hosts are on one machine, whose cores their ranks share
     std::optional<double> residual;       // of the fit, relative; std::nullopt: not measured. For people
     std::vector<tier> tiers;              // from the hosts to the top
     std::map<std::uint32_t, host> single; // by number of the host

@@ -57,6 +57,7 @@ std::string machine_text(const machine_file& m) {
   } else {
     line("batch", rounded(m.batch));
   }
+  if (!m.on_cores) line("on_cores", "false");
   line("input", ns_text(m.input_ns));
   line("other", ns_text(m.other_ns));
   line("variation", rounded(m.variation));
@@ -107,6 +108,7 @@ std::string machine_text(const machine_file& m) {
   line("latency", ns_text(m.between.latency_ns));
   if (m.between.residual) line("residual", rounded(*m.between.residual));
   line("servers", m.between.own_servers ? "\"own\"" : "\"shared\"");
+  if (m.between.shared_cores) line("cores", "\"shared\"");
   const machine_file::network all;
   const auto others = [&](const machine_file::host& h, const machine_file::host& common) {
     if (h.jitter_ns != common.jitter_ns) line("jitter", ns_text(h.jitter_ns));

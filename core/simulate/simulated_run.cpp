@@ -161,23 +161,26 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   }
 }
 
-// Sets which ranks compute on the same cores: those of a host, or each on its own if the launcher binds it to as many
-// as it has threads.
+// Sets which ranks share cores: those of a host, or of all hosts. A rank has its own if they suffice, and the launcher
+// binds it to as many as it has threads, or it does not compute on them.
 void set_cores(const run_to_simulate& r, simulation_setup& s) {
   const auto& loss = costs_of(*r.machine, carrier_of(*r.config)).computing_loss;
-  if (!(r.machine->cores > 0) || !loss || !r.run->communicates) return;
+  const bool on_cores = r.machine->on_cores;
+  if (!(r.machine->cores > 0) || (on_cores && !loss) || !r.run->communicates) return;
   const bool shaped = r.config->transport.id == "shaped"; // its links are those of ranks
-  const std::vector<std::uint32_t>& host_of = shaped ? r.run->job.layout.host_of : s.link_of;
-  const auto threads = static_cast<double>(r.config->cluster.threads);
+  std::vector<std::uint32_t> host_of = shaped ? r.run->job.layout.host_of : s.link_of;
+  if (r.machine->between.shared_cores) std::ranges::fill(host_of, 0u);
+  const double threads = on_cores ? static_cast<double>(r.config->cluster.threads) : 0;
   std::map<std::uint32_t, double> ranks;
   for (const std::uint32_t host : host_of) ranks[host] += 1;
   std::map<std::uint32_t, std::uint32_t> shared; // group by host
-  s.cores.loss = *loss;
+  s.cores.loss = loss.value_or(1);
   for (const std::uint32_t host : host_of) {
-    const bool own = r.config->cluster.pin && ranks.at(host) * threads <= r.machine->cores;
+    const bool suffice = ranks.at(host) * std::max(threads, 1.0) <= r.machine->cores;
+    const bool own = suffice && (r.config->cluster.pin || !on_cores);
     const auto next = static_cast<std::uint32_t>(s.cores.groups.size());
     const std::uint32_t group = own ? next : shared.emplace(host, next).first->second;
-    if (group == next) s.cores.groups.push_back({own ? threads : r.machine->cores, threads});
+    if (group == next) s.cores.groups.push_back({own && on_cores ? threads : r.machine->cores, threads});
     s.cores.group_of.push_back(group);
   }
 }
@@ -463,7 +466,8 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
   if (const std::string carrier = carrier_of(*r.config);
       r.run->communicates && !r.machine->transports.count(carrier) && !r.machine->transports.count("default"))
     texts.push_back(fmt::format("the machine file has no [transport.{}]: a message costs no processor time", carrier));
-  else if (r.run->communicates && r.machine->cores > 0 && !costs_of(*r.machine, carrier).computing_loss)
+  else if (r.run->communicates && r.machine->on_cores && r.machine->cores > 0 &&
+           !costs_of(*r.machine, carrier).computing_loss)
     texts.push_back(fmt::format("the machine file has no computing_loss in [transport.{}]: computing is as fast beside "
                                 "messages as without them",
                                 carrier));
@@ -474,7 +478,7 @@ std::vector<std::string> not_modelled(const run_to_simulate& r) {
                                   t.name));
   const auto on_host = static_cast<double>(workers_on_host(layout, 0));
   const double measured = r.machine->contention.empty() ? 1 : r.machine->contention.back().first;
-  if (on_host > measured && r.machine->cores > 0)
+  if (on_host > measured && r.machine->on_cores && r.machine->cores > 0)
     texts.push_back(fmt::format("{} workers on a host: how much they slow each other down was measured up to {}",
                                 on_host, measured));
   return texts;

@@ -77,9 +77,7 @@ void links::submit(std::uint32_t m) {
     b = batches_.take();
     batches_[b].link = x.from; // a processor
     if (in_turn()) {
-      const std::uint64_t begin = std::max(events_.now(), processor_until_[x.from]);
-      processor_until_[x.from] = begin + cost(1, x.bytes);
-      sink_.works(x.from, false, cost(1, x.bytes), processor_until_[x.from]);
+      const std::uint64_t begin = begin_sending(x.from, cost(1, x.bytes));
       batches_[b].messages.push(all_, m);
       batches_[b].not_before = processor_until_[x.from];
       return events_.at(begin + options_.overhead_ns, batch_prepared, b);
@@ -92,14 +90,18 @@ void links::submit(std::uint32_t m) {
   batches_[b].bytes += x.bytes;
 }
 
+// Begins the work of a sender's processor on messages. Returns when.
+std::uint64_t links::begin_sending(std::uint32_t rank, std::uint64_t ns) {
+  const std::uint64_t begin = sink_.works(rank, false, std::max(events_.now(), processor_until_[rank]), ns);
+  processor_until_[rank] = begin + ns;
+  return begin;
+}
+
 void links::settle_processors() {
   for (const std::uint32_t rank : dirty_outboxes_) {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
-    const std::uint64_t begin = std::max(events_.now(), processor_until_[rank]);
-    const std::uint64_t takes = cost(batches_[b].count, batches_[b].bytes);
-    processor_until_[rank] = begin + takes;
-    sink_.works(rank, false, takes, processor_until_[rank]);
+    const std::uint64_t begin = begin_sending(rank, cost(batches_[b].count, batches_[b].bytes));
     batches_[b].not_before = processor_until_[rank];
     events_.at(begin + options_.overhead_ns, batch_prepared, b);
   }
@@ -262,10 +264,10 @@ void links::process(std::uint32_t m) {
 
 void links::begin_processor(incoming& stage) {
   const std::uint32_t b = std::exchange(stage.open, nothing), rank = batches_[b].link;
-  const std::uint64_t begin = std::max(stage.busy_until, batches_[b].first);
-  stage.busy_until = begin + batches_[b].takes;
+  const batch& x = batches_[b];
+  const std::uint64_t ns = x.takes + cost(x.count, x.bytes);
+  stage.busy_until = sink_.works(rank, true, std::max(stage.busy_until, x.first), ns) + x.takes;
   pass(stage, b, options_.overhead_ns_per_byte, options_.overhead_ns, options_.overhead_ns, batch_received);
-  sink_.works(rank, true, stage.busy_until - begin, stage.busy_until);
 }
 
 void links::begin_incoming(std::uint32_t link) {

@@ -27,10 +27,11 @@ public:
   virtual void delivered(std::uint32_t message) = 0;
   // Returns whether the receive of a message adds; false if none is posted yet.
   virtual bool adds(const network_message& m) const = 0;
-  // The processor of a rank works on messages for `ns` until `end`. `end` may be in the past: the work of a receive
-  // begins with the first byte, and is reported when the last one has come. `receives`: whether it is that of a
-  // receive. The sends of a rank take turns, and so do its receives; both may go on at once.
-  virtual void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) = 0;
+  // The processor of a rank works on messages for `ns`, from `earliest` on or, where it waits for a core, later. Returns
+  // when it begins. `earliest` may be in the past: the work of a receive begins with the first byte, and is reported
+  // when the last one has come. `receives`: whether it is that of a receive. The sends of a rank take turns, and so do
+  // its receives; both may go on at once.
+  virtual std::uint64_t works(std::uint32_t rank, bool receives, std::uint64_t earliest, std::uint64_t ns) = 0;
 
 protected:
   ~message_sink() = default;
@@ -92,6 +93,7 @@ private:
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
+  std::uint64_t begin_sending(std::uint32_t rank, std::uint64_t ns);
   void prepared(std::uint32_t m);      // by the sender's processor
   void begin_link(std::uint32_t link); // the next batch, if the link is free
   void left(std::uint32_t b);          // a batch

@@ -9,6 +9,17 @@ namespace regatta {
 shared_cores::shared_cores(const cores_options& options)
     : options_(options), ranks_(options.group_of.size()), members_(options.groups.size()) {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) members_[options.group_of[r]].push_back(r);
+  for (const core_group& g : options.groups)
+    cores_until_.emplace_back(static_cast<std::size_t>(std::max(1.0, std::floor(g.cores))));
+}
+
+std::uint64_t shared_cores::begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns) {
+  const std::uint32_t group = options_.group_of[rank];
+  if (members_[group].size() <= cores_until_[group].size()) return earliest;
+  std::uint64_t& until = *std::ranges::min_element(cores_until_[group]);
+  const std::uint64_t from = std::max(earliest, until);
+  until = from + ns;
+  return from;
 }
 
 // Returns the part of a ns that computing loses for each ns of work: 0 if a core is idle.

@@ -13,7 +13,7 @@ namespace regatta {
 
 // Cores that one or more ranks share.
 struct core_group {
-  double cores = 1, threads = 1; // threads: those on which a worker computes
+  double cores = 1, threads = 1; // threads: those on which a worker computes; 0: it does not compute on these cores
   bool operator==(const core_group&) const = default;
 };
 
@@ -37,6 +37,9 @@ public:
   std::uint64_t end(std::uint32_t rank) const { return ranks_[rank].end; }
   // Returns the ns that computing of a rank has lost so far.
   std::uint64_t lost(std::uint32_t rank) const { return ranks_[rank].lost; }
+  // Begins work of a rank on messages or an operation, which takes `ns` of one core. Returns when: at `earliest`, or if
+  // the ranks of the group are more than its cores when a core has ended the work that began before.
+  std::uint64_t begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns);
   // A rank works for `ns` until `end`. Work of one kind of one rank takes turns.
   void work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t ns, std::uint64_t end);
 
@@ -51,7 +54,8 @@ private:
 
   const cores_options& options_;
   std::vector<member> ranks_;
-  std::vector<std::vector<std::uint32_t>> members_; // by group
+  std::vector<std::vector<std::uint32_t>> members_;     // by group
+  std::vector<std::vector<std::uint64_t>> cores_until_; // by group and core: when its work ends
 };
 
 } // namespace regatta

@@ -122,7 +122,7 @@ private:
   void arrived(std::uint32_t m) override;
   void delivered(std::uint32_t m) override;
   bool adds(const network_message& m) const override;
-  void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) override;
+  std::uint64_t works(std::uint32_t rank, bool receives, std::uint64_t earliest, std::uint64_t ns) override;
   void arrive(std::uint32_t r, std::uint32_t m); // the receive's message
   void complete(std::uint32_t r);
   // Reads a send's bytes again, and reports a misuse if they changed.

@@ -162,6 +162,30 @@ TEST_CASE("messages take their processor time from computing where ranks have no
   CHECK(part(known, "forward") == doctest::Approx(part(unknown, "forward")));
 }
 
+TEST_CASE("operations of more ranks than cores take turns, also where hosts share the cores of one machine") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  int number = 0;
+  // An update of 4 MiB of weights takes about 100 ms of a core.
+  const auto rate = [&](const char* cores, int hosts, const char* network) {
+    const std::string name = "m" + std::to_string(number++);
+    std::ofstream(s.path / (name + ".toml"))
+        << "[machine]\ncores = " << cores << "\n[compute]\nbatch = 32\nsamples_per_second = 3200\non_cores = false\n"
+        << "[work]\ndefault = 10\n[transport.tcp]\nbandwidth = \"800Gbit/s\"\n"
+        << "[network]\nbandwidth = \"100Gbit/s\"\n"
+        << network;
+    const json d = simulated(s, "--machine " + name + ".toml --out " + name +
+                                    " --set cluster.workers=4 --set cluster.hosts=" + std::to_string(hosts));
+    CHECK(d.at("results").at(0).at("warnings").dump().find("computing_loss") == std::string::npos);
+    return d.at("results").at(0).at("samples_per_second").at("median").get<double>();
+  };
+  const double own = rate("1", 4, ""), shared = rate("1", 4, "cores = \"shared\"\n"), one_host = rate("1", 1, "");
+  CHECK(rate("4", 1, "") == doctest::Approx(rate("4", 4, "")).epsilon(0.02));
+  CHECK(shared == doctest::Approx(one_host).epsilon(0.02));
+  CHECK(shared < 0.4 * own);
+  CHECK(shared > 0.2 * own);
+}
+
 TEST_CASE("collectives that are not modelled as they are give a warning, and only these") {
   const folder s;
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
@@ -423,9 +447,13 @@ algorithm = "ring"
   const json here = parsed(o.out);
   for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i);
-    const json &a = there.at("results").at(i), &b = here.at("results").at(i);
-    CHECK(a.at("given_bytes") == b.at("given_bytes"));
-    CHECK(a.at("given_bytes").get<double>() > 2 * 4 * 40 * 10 * 4);
+    const auto bytes = [&](const json& d) { return d.at("results").at(i).at("given_bytes").get<std::int64_t>(); };
+    const std::int64_t simulated = bytes(there), measured = bytes(here);
+    CHECK(measured <= simulated);
+    // Each rank counts from the begin of its own timed region. Before that, its server may have sent the other worker,
+    // which has begun, half of the rows for the first step.
+    CHECK(measured >= simulated - (i == 0 ? 0 : 2 * 40 / 2 * 10 * 4));
+    CHECK(simulated > 2 * 4 * 40 * 10 * 4);
   }
 }
 

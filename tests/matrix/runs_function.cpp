@@ -11,12 +11,13 @@ struct runs_function {
   struct parameters {
     std::int64_t bytes = 1, flops = 0;
     bool throws = false;
-    std::int64_t size = 0;
+    std::int64_t size = 0, pause = 0;
   };
   static constexpr auto fields = rg::fields(rg::field("bytes", &parameters::bytes, "declared bytes"),
                                             rg::field("flops", &parameters::flops, "declared operations"),
                                             rg::field("throws", &parameters::throws, "the function throws"),
-                                            rg::field("size", &parameters::size, "rows of a matrix product; 0: none"));
+                                            rg::field("size", &parameters::size, "rows of a matrix product; 0: none"),
+                                            rg::field("pause", &parameters::pause, "ns that it waits; 0: none"));
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
     plan.lanes = 1;
@@ -38,6 +39,7 @@ struct runs_function {
     const auto part = [&](std::uint64_t k) {
       return rg::matrix(rg::sub(square_, k * size_ * size_, size_ * size_), size_, size_);
     };
+    if (p_.pause) co_await comm.after(static_cast<std::uint64_t>(p_.pause));
     if (size_) co_await comm.gemm(1, part(0), part(1), 0, part(2));
     co_await comm.apply(0, gradients, step, rg::role::worker);
   }

@@ -161,6 +161,16 @@ TEST_CASE("a strategy's own function works on the buffers, and takes the declare
     CHECK(run({{"size", 100}}, ghosts).virtual_ns - free == 200'000);
     CHECK(run({{"size", 5}}, ghosts).virtual_ns - free == 30);
   }
+  // Two workers on one core: their functions take turns, their timers do not.
+  const auto on_one_core = [&](const char* name, std::int64_t value) {
+    simulation_setup s = setup_of("runs_function", 2, 0, {{name, value}});
+    s.steps = 1;
+    s.cores = {{{1, 0}}, {0, 0}, 1};
+    return simulate(from, s).virtual_ns;
+  };
+  const std::uint64_t least = on_one_core("pause", 0);
+  CHECK(on_one_core("bytes", 10'000'000'000) - least == 2 * second);
+  CHECK(on_one_core("pause", 1'000'000'000) - least == second);
   CHECK_THROWS_WITH(run({{"throws", true}}), doctest::Contains("the function gives up"));
   CHECK_NOTHROW(run({{"throws", true}}, true)); // ghosts have no bytes: it is not called
 }

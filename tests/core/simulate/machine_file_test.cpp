@@ -91,6 +91,13 @@ TEST_CASE("computing shares the cores beyond the numbers of workers that were me
   CHECK(contention_of(parse_machine("m.toml", rates), 8) == 1);
 }
 
+TEST_CASE("computing that takes no core does not share any") {
+  const machine_file m = parse_machine("m.toml", "[machine]\ncores = 2\n[compute]\non_cores = false\nbatch = 1\n"
+                                                 "samples_per_second = 1\n[network]\ncore_load = 0.5\n");
+  CHECK(contention_of(m, 8) == 1);
+  CHECK(load_factor(m, 0, 8) == 1);
+}
+
 TEST_CASE("steps are drawn from the quantiles, or from a normal distribution, with a mean of 1") {
   const auto drawn = [](const std::string& text, double first, double second = 0.5) {
     return drawn_factor(parse_machine("m.toml", rates + text), first, second);
@@ -156,6 +163,7 @@ TEST_CASE("wrong hosts and switches are refused with their positions") {
   refused("[network.host]\nhosts = 1\n", "network.host: expected [[network.host]]");
   refused("[[network.host]]\nhosts = [1, 2]\nleaves_after = 3\n", "network.host: expected one host that leaves");
   refused("[network]\nleaves_at = \"1s\"\n", "n.toml:2:1: error: network.leaves_at: unknown key");
+  refused("[network]\ncores = 2\n", "n.toml:2:9: error: network.cores: expected \"own\" or \"shared\", got 2");
   refused("[[network.tier]]\nhosts = 8\n[[network.tier]]\nhosts = 12\n",
           "network.tier.hosts: expected a multiple of the 8 hosts of the tier below");
 }
@@ -165,6 +173,8 @@ TEST_CASE("a written file is read back") {
   m.name = "a \"machine\"";
   m.model = "mlp";
   m.cores = 2;
+  m.on_cores = false;
+  m.between.shared_cores = true;
   m.batch = 64;
   m.tensors = {{"w1", 1000, 2000}, {"w0", 3000, 4000}};
   m.variation = 0.0125;
@@ -176,6 +186,8 @@ TEST_CASE("a written file is read back") {
   m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 2.5, 0.0125, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
+  CHECK(!r.on_cores);
+  CHECK(r.between.shared_cores);
   CHECK(r.batch == 64);
   REQUIRE(r.tensors.size() == 2);
   CHECK(r.tensors[1].name == "w0");

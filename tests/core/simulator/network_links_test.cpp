@@ -46,6 +46,7 @@ public:
   void pass() { pass_to(1'000'000'000); }
   std::map<std::uint32_t, std::uint64_t> left_at, delivered_at;
   bool adding = false;
+  std::uint64_t late = 0; // ns that processors wait for a core
   // By rank and whether it receives: ns and end of its processor's work.
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::pair<std::uint64_t, std::uint64_t>>> worked;
 
@@ -57,8 +58,9 @@ private:
   void arrived(std::uint32_t m) override { links_.receive(m); }
   void delivered(std::uint32_t m) override { delivered_at[m] = events_.now(); }
   bool adds(const network_message&) const override { return adding; }
-  void works(std::uint32_t rank, bool receives, std::uint64_t ns, std::uint64_t end) override {
-    worked[{rank, receives}].emplace_back(ns, end);
+  std::uint64_t works(std::uint32_t rank, bool receives, std::uint64_t earliest, std::uint64_t ns) override {
+    worked[{rank, receives}].emplace_back(ns, earliest + late + ns);
+    return earliest + late;
   }
 
   event_queue events_;
@@ -164,6 +166,15 @@ TEST_CASE("overheads: processors at both ends, which work while bytes are on the
       CHECK(r.left_at[m] == 7 + 300);
       CHECK(r.worked == decltype(r.worked){{{0, false}, {{307, 307}}}, {{1, true}, {{307, r.delivered_at[m]}}}});
       CHECK(r.delivered_at[m] == 7 + 10 + 7 + 300 + (r.left_at[m] - 307)); // while its bytes come
+    }
+    {
+      road r(x, four);
+      r.late = 1000;
+      const auto m = r.send(0, 1, 100);
+      r.pass();
+      CHECK(r.left_at[m] >= 1307);
+      CHECK(r.worked == decltype(r.worked){{{0, false}, {{307, 1307}}}, {{1, true}, {{307, r.delivered_at[m]}}}});
+      CHECK(r.delivered_at[m] > r.left_at[m] + 1000);
     }
     x.overhead_ns_per_byte = 0;
     x.add_ns_per_byte = 4;

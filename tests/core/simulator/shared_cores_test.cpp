@@ -79,3 +79,22 @@ TEST_CASE("ranks that share cores lose time to each other's work, those of other
   c.work(2, cores::send, 10, 20, 30); // one of its two cores is idle
   CHECK(c.end(2) == 100);
 }
+
+TEST_CASE("work waits for a core only where ranks are more than cores") {
+  const cores_options two{{{2, 0}, {2, 1}}, {0, 0, 0, 1, 1}, 1};
+  cores c(two);
+  CHECK(c.begin(0, 100, 50) == 100);
+  CHECK(c.begin(1, 100, 30) == 100);
+  CHECK(c.begin(2, 110, 10) == 130);
+  CHECK(c.begin(1, 120, 10) == 140);
+  CHECK(c.begin(0, 200, 10) == 200);
+  for (int i = 0; i < 3; ++i) CHECK(c.begin(3, 100, 50) == 100);
+}
+
+TEST_CASE("computing that takes no core loses nothing to work") {
+  const cores_options device{{{1, 0}}, {0}, 1};
+  cores c(device);
+  c.compute(0, 0, 100);
+  c.work(0, cores::operation, 10, 50, 60);
+  CHECK(c.end(0) == 100);
+}
