@@ -86,9 +86,9 @@ class Hosts:
 
 
 def comm(hosts, ranks, *arguments):
-    text = hosts.launch(ranks, 1, "comm", "--transport", "tcp", "--no-pin", "--ranks", ranks, "--format", "csv",
-                        *arguments)
-    rows = list(csv.DictReader(text[text.index("transport,"):].splitlines()))
+    text = hosts.launch(ranks, 1, "comm", "--transport", "tcp", "--no-pin", "--ranks", ranks, "--seconds", 1,
+                        "--format", "csv", *arguments)
+    rows = csv.DictReader(text[text.index("transport,"):].splitlines())
     return {(row["op"], int(row["bytes"])): row for row in rows}
 
 
@@ -97,35 +97,77 @@ def carried(hosts, ranks):
     hosts.limit(None)
     hosts.cut_into_frames(True)
     size = 4 << 20
-    row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max", f"{size}B",
-                "--seconds", 1).values()
+    row, = comm(hosts, ranks, "--op", "allreduce", "--algorithm", "ring", "--min", f"{size}B", "--max",
+                f"{size}B").values()
     hosts.cut_into_frames(False)
     return ranks * float(row["bus_bandwidth"])
 
 
-def network_file(hosts, rate):
-    """Writes the [network] between two hosts: bandwidth from exchanges in both directions, latency from ping-pong."""
+def links(hosts, rate):
+    """Measures a limited link between two hosts, and writes what simulations need of it.
+
+    [network]: the bandwidth of exchanges in both directions. o and O: half of the processor time of a message, which is
+    far more than without a limit, as the link takes and gives the bytes in small parts.
+    """
     hosts.limit(rate)
     # About 100 ms and 400 ms: the bucket of the kernel's limit, which is full after a pause, is left out.
     small = int(RATES[rate] / 8 * 0.1) // 64 * 64
     large = 4 * small
-    rows = comm(hosts, 2, "--op", "allreduce,send", "--algorithm", "ring", "--min", f"{small}B", "--max", f"{large}B",
-                "--factor", 4, "--seconds", 1)
+    rows = {**comm(hosts, 2, "--op", "send", "--min", "64B", "--max", "64B"),
+            **comm(hosts, 2, "--op", "allreduce,send", "--algorithm", "ring", "--min", f"{small}B", "--max",
+                   f"{large}B", "--factor", 4)}
     seconds = [float(rows["allreduce", size]["seconds.median"]) for size in (small, large)]
     bandwidth = (large - small) / (seconds[1] - seconds[0])
-    path = STATE / f"network-{rate}.toml"
-    path.write_text(f'[network]\nbandwidth = "{bandwidth * 8 / 1e9:.6f}Gbit/s"\nlatency = "0us"\n')
+    network_of(rate).write_text(
+        f'[network]\nbandwidth = "{bandwidth * 8 / 1e9:.6f}Gbit/s"\nlatency = "0us"\ncores = "shared"\n')
+    busy = {size: 1e9 * float(rows["send", size]["cpu_seconds"]) for size in (64, small, large)}
+    costs = {"overhead": busy[64] / 2, "overhead_per_byte": (busy[large] - busy[small]) / (large - small) / 2}
+    costs_of(rate).write_text(json.dumps(costs))
     say(f"{rate}: {bandwidth * 8 / 1e6:.2f} Mbit/s of payload in both directions at once, "
-        f"{1e6 * float(rows['send', large]['seconds.median']):.0f} us for {large} bytes one way")
+        f"{1e6 * float(rows['send', large]['seconds.median']):.0f} us for {large} bytes one way, "
+        f"o {costs['overhead'] / 1000:.1f} us, O {costs['overhead_per_byte']:.2f} ns/B")
 
 
-def machine_file(rate, size):
+def network_of(rate):
+    return STATE / f"network-{rate}.toml"
+
+
+def costs_of(rate):
+    return STATE / f"costs-{rate}.json"
+
+
+def calibration_of(rate, size):
+    return STATE / f"machine-{rate}-{size.bytes}.toml"
+
+
+def calibrate(rate, size):
     """Calibrates the model of these cells, with one rank and with two."""
-    path = STATE / f"machine-{rate}-{size.bytes}.toml"
     toml = support.write("calibrate.toml", experiment(Cell("tbf", rate, "ring", 1, size)))
-    print(regatta("calibrate", toml, "-o", path, "--transport", "tcp", "--progress", "never"), end="", file=sys.stderr)
-    # A model that sleeps takes no core, however many ranks share this machine.
-    path.write_text(re.sub(r"(?m)^cores = .*$", "cores = 0", path.read_text()))
+    print(regatta("calibrate", toml, "-o", calibration_of(rate, size), "--transport", "tcp", "--progress", "never"),
+          end="", file=sys.stderr)
+
+
+def machine_of(cell):
+    """Returns the machine file of a cell: the calibration, changed for a model that sleeps and for the cell's links.
+
+    A model that sleeps takes no core, however many ranks share this machine. o and O are those over the limited link;
+    over `shaped` those of ping-pong without a limit: two ranks would wake up for each of its chunks, but many ranks,
+    which wait for a core, find several. Both leave `in_training` out, by which the calibration multiplies o and O: it
+    stands for what two ranks waited for, which here is waking up rather than work of a core.
+    """
+    text = calibration_of(cell.rate, cell.size).read_text()
+    text = re.sub(r"(?m)^\[compute\]$", "[compute]\non_cores = false", text)
+    if cell.network == "tbf":
+        costs = json.loads(costs_of(cell.rate).read_text())
+    else:
+        tcp, = re.findall(r"(?m)^\[transport.tcp\]\n((?:[^\[].*\n)+)", text)
+        calibrated = dict(re.findall(r"(?m)^(\w+) = \"?([0-9.]+)", tcp))
+        costs = {key: float(calibrated[key]) / float(calibrated.get("in_training", 1))
+                 for key in ("overhead", "overhead_per_byte")}
+    for key, ns in costs.items():
+        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {ns}", text)
+        assert count == 1, f"{key} stands {count} times in the machine file"
+    return support.write("machine.toml", text)
 
 
 def samples_per_second(folder):
@@ -170,10 +212,9 @@ def simulate(cell, trace=False):
     out = support.folder / "simulated"
     subprocess.run(["rm", "-rf", str(out)])
     toml = support.write("cell.toml", experiment(cell))
-    several = ["--network", STATE / f"network-{cell.rate}.toml", "--set", f"cluster.hosts={cell.hosts()}"]
-    regatta("simulate", toml, "--machine", STATE / f"machine-{cell.rate}-{cell.size.bytes}.toml",
-            *(several if cell.network == "tbf" else []), "--out", out, "--progress", "never",
-            *(TRACED if trace else []))
+    several = ["--network", network_of(cell.rate), "--set", f"cluster.hosts={cell.hosts()}"]
+    regatta("simulate", toml, "--machine", machine_of(cell), *(several if cell.network == "tbf" else []), "--out", out,
+            "--progress", "never", *(TRACED if trace else []))
     if trace:
         keep_trace(out, cell)
     return samples_per_second(out)

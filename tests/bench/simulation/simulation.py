@@ -121,11 +121,11 @@ def prepare(chosen, carried, only_simulate):
         if str(n) not in carried.all and not only_simulate:
             carried.set(str(n), runs.carried(hosts, n))
     for rate in sorted({c.rate for c in chosen}):
-        if not (runs.STATE / f"network-{rate}.toml").exists():
-            runs.network_file(hosts, rate)
+        if not runs.costs_of(rate).exists() and any(c.network == "tbf" for c in chosen):
+            runs.links(hosts, rate)
         for size in {c.size for c in chosen if c.rate == rate}:
-            if not (runs.STATE / f"machine-{rate}-{size.bytes}.toml").exists():
-                runs.machine_file(rate, size)
+            if not runs.calibration_of(rate, size).exists():
+                runs.calibrate(rate, size)
 
 
 def run_cell(cell, known, only_simulate, trace):
