@@ -178,7 +178,7 @@ void write_trust(writer& w, const result_view& r) {
     std::vector<std::string> measured = lines.front();
     for (std::size_t i = 1; i + 1 < lines.size(); ++i)
       measured.insert(measured.end(), lines[i].begin(), lines[i].end());
-    facts.push_back({"Measured", one_phrase_each(measured), {}, ""});
+    facts.push_back({result.value("simulated", false) ? "Simulated" : "Measured", one_phrase_each(measured), {}, ""});
     if (lines.size() > 1) facts.push_back({"Machine", one_phrase_each(lines.back()), {}, ""});
   }
   const auto wrong = check_results(result.at("results"));

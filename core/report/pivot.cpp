@@ -190,6 +190,8 @@ std::vector<pivot_table> pivot_tables(const json& result) {
   std::vector<pivot_table> tables;
   for (const report_request& r : report_requests(result))
     for (pivot_table& table : tables_of(result, r)) tables.push_back(std::move(table));
+  if (result.value("simulated", false))
+    for (pivot_table& table : tables) table.title.insert(0, "SIMULATED: ");
   return tables;
 }
 

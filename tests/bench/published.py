@@ -174,7 +174,7 @@ def report_tables(runner, name):
     blocks = [f"$ cd {s['folder'].relative_to(ROOT)}; {command}"]
     output = runner.whole(name)[1].split("\n\n")
     for report in tomllib.loads((s["folder"] / s["file"]).read_text())["report"]:
-        blocks += [b for b in output if b.startswith(report["title"] + ":")]
+        blocks += [b for b in output if b.startswith(f"SIMULATED: {report['title']}:")]
     lines = "\n\n".join(blocks).strip("\n").split("\n")
     return "".join(f"    {line.rstrip()}".rstrip() + "\n" for line in lines)
 

@@ -91,6 +91,17 @@ TEST_CASE("a simulation is marked everywhere, knows no loss, and repeats to the 
   const outcome csv = program(s, "report a --format csv");
   CHECK(csv.out.substr(0, csv.out.find('\n')).find(",simulated,") != std::string::npos);
   CHECK(program(s, "report a").out.find("SIMULATED") == 0);
+  // Each of the tables that are asked for says so itself: they are copied into papers one by one.
+  std::ofstream(s.path / "x.toml", std::ios::app)
+      << "[[report]]\ntitle = \"rates\"\nrows = \"cluster.workers\"\ncolumns = \"strategy.plugin\"\nvalue = "
+         "\"throughput\"\n";
+  simulated(s, "--machine m.toml --out c");
+  for (const char* format : {"console", "markdown", "latex", "html"}) {
+    CAPTURE(format);
+    const std::string shown = program(s, std::string("report c --format ") + format).out;
+    CHECK(shown.find("SIMULATED: rates: ") != std::string::npos);
+    CHECK(shown.find("Measured") == std::string::npos);
+  }
 }
 
 TEST_CASE("a slower network takes longer, and a wrong machine file is refused with its position") {
