@@ -167,9 +167,10 @@ void set_cores(const run_to_simulate& r, simulation_setup& s) {
   const auto& loss = costs_of(*r.machine, carrier_of(*r.config)).computing_loss;
   const bool on_cores = r.machine->on_cores;
   if (!(r.machine->cores > 0) || (on_cores && !loss) || !r.run->communicates) return;
-  const bool shaped = r.config->transport.id == "shaped"; // its links are those of ranks
+  if (!on_cores && r.config->train.device != "cpu") return; // a strategy's operations run on the device
+  const bool shaped = r.config->transport.id == "shaped";   // its links are those of ranks
   std::vector<std::uint32_t> host_of = shaped ? r.run->job.layout.host_of : s.link_of;
-  if (r.machine->between.shared_cores) std::ranges::fill(host_of, 0u);
+  if (r.machine->between.shared_cores && !on_cores) std::ranges::fill(host_of, 0u);
   const double threads = on_cores ? static_cast<double>(r.config->cluster.threads) : 0;
   std::map<std::uint32_t, double> ranks;
   for (const std::uint32_t host : host_of) ranks[host] += 1;

@@ -15,7 +15,7 @@ shared_cores::shared_cores(const cores_options& options)
 
 std::uint64_t shared_cores::begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns) {
   const std::uint32_t group = options_.group_of[rank];
-  if (members_[group].size() <= cores_until_[group].size()) return earliest;
+  if (options_.groups[group].threads > 0 || members_[group].size() <= cores_until_[group].size()) return earliest;
   std::uint64_t& until = *std::ranges::min_element(cores_until_[group]);
   const std::uint64_t from = std::max(earliest, until);
   until = from + ns;

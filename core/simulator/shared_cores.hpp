@@ -37,8 +37,9 @@ public:
   std::uint64_t end(std::uint32_t rank) const { return ranks_[rank].end; }
   // Returns the ns that computing of a rank has lost so far.
   std::uint64_t lost(std::uint32_t rank) const { return ranks_[rank].lost; }
-  // Begins work of a rank on messages or an operation, which takes `ns` of one core. Returns when: at `earliest`, or if
-  // the ranks of the group are more than its cores when a core has ended the work that began before.
+  // Begins work of `ns` on one core, for a message or an operation of a rank. Returns when it begins: at `earliest`; or,
+  // if the group has more ranks than cores and does not compute on them, once a core is free. (Where ranks compute on
+  // these cores, compute() would count the time in which work waits as work.)
   std::uint64_t begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns);
   // A rank works for `ns` until `end`. Work of one kind of one rank takes turns.
   void work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t ns, std::uint64_t end);

@@ -89,6 +89,9 @@ TEST_CASE("work waits for a core only where ranks are more than cores") {
   CHECK(c.begin(1, 120, 10) == 140);
   CHECK(c.begin(0, 200, 10) == 200);
   for (int i = 0; i < 3; ++i) CHECK(c.begin(3, 100, 50) == 100);
+  const cores_options computing{{{1, 1}}, {0, 0}, 1};
+  cores d(computing);
+  for (const std::uint32_t r : {0, 1}) CHECK(d.begin(r, 100, 50) == 100);
 }
 
 TEST_CASE("computing that takes no core loses nothing to work") {
