@@ -26,6 +26,29 @@ rung() {
   exit 1
 }
 
+# Runs each test case of a doctest program as a rung of its own, because an illegal access ends the CUDA context of its
+# process.
+case_rungs() { # NAME COMMAND...
+  local name=$1 cases number
+  shift
+  mapfile -t cases < <("$@" --list-test-cases --no-version | grep -v '^\[doctest\]\|^===')
+  [ ${#cases[@]} -gt 0 ] || rung "$name" "the program has test cases" false
+  for number in "${!cases[@]}"; do
+    rung "$name $((number + 1))" "${cases[number]}" "$@" --test-case="${cases[number]//,/*}" # a comma separates patterns
+  done
+}
+
+# Runs a test of layers once for each layer (REGATTA_LAYER in tests/reference/layers_cases.hpp), each as a rung.
+layer_rungs() { # NAME COMMAND...
+  local name=$1 layers layer
+  shift
+  mapfile -t layers < <(REGATTA_LAYER='?' "$@" | sed -n 's/^layer: //p')
+  [ ${#layers[@]} -gt 0 ] || rung "$name" "the program has layers" false
+  for layer in "${layers[@]}"; do
+    rung "$name: $layer" "it has the reference's values and gradients" env "REGATTA_LAYER=$layer" "$@"
+  done
+}
+
 # Runs the command of the red rung again under compute-sanitizer, which names the kernel and the line of a bad access.
 ladder_sanitize() { # LOG COMMAND...
   local log=${1%.log}-sanitizer.log

@@ -43,6 +43,31 @@ reject 'four'
 reject 'the third thing'
 [ "$(cat "$work/sanitized")" = "bash -c echo wrong; exit 3" ] || fail "compute-sanitizer ran $(cat "$work/sanitized")"
 
+# A program with two test cases, the second of which fails, and two layers.
+cat >"$work/bin/cases" <<'PROGRAM'
+#!/bin/bash
+case "${REGATTA_LAYER:-} $*" in
+"? "*) printf 'layer: dense\nlayer: conv, 3x3\n' ;;
+"dense "* | "conv, 3x3 "*) echo "layer $REGATTA_LAYER" ;;
+*--list-test-cases*) printf '[doctest] listing all test case names\n====\nadds, twice\nmultiplies\n====\n[doctest] 2\n' ;;
+*"--test-case=adds* twice"*) exit 0 ;;
+*"--test-case=multiplies"*) exit 4 ;;
+*) exit 5 ;;
+esac
+PROGRAM
+chmod +x "$work/bin/cases"
+climb "$with" "layer_rungs layer cases; case_rungs kernels cases; ladder_summary"
+[ $code -eq 1 ] || fail "a program with a red test case ends with $code"
+expect 'layer: dense  *passed'
+expect 'layer: conv, 3x3  *passed'
+grep -q 'layer conv, 3x3' "$work/out/layer--conv--3x3.log" || fail "the second layer was not the one that ran"
+expect 'kernels 1  *passed .* adds, twice'
+expect 'kernels 2 ... FAILED (4)'
+climb "$with" "case_rungs kernels true"
+[ $code -eq 1 ] || fail "a program without test cases ends with $code"
+climb "$with" "layer_rungs layer true"
+[ $code -eq 1 ] || fail "a program without layers ends with $code"
+
 climb "$without" "rung three 'the third thing' bash -c 'exit 3'"
 [ $code -eq 1 ] || fail "without compute-sanitizer the ladder ends with $code"
 expect 'compute-sanitizer is not installed'

@@ -42,28 +42,20 @@ rung "driver" "the plugins load, and a case can run on a GPU" bash -c 'regatta d
 cat "$ladder_out/driver.log"
 rung "stream and event" "streams are ordered by events alone" \
   "${on_gpu[@]}" "$tests/gpu_arithmetic_test" --test-case="streams are ordered*"
-# One process per test case: an illegal access ends the CUDA context of its process.
-mapfile -t cases < <("$tests/gpu_arithmetic_test" --list-test-cases --no-version | grep -v '^\[doctest\]\|^===\|^streams are ordered')
-for number in "${!cases[@]}"; do
-  rung "kernels $((number + 1))" "${cases[number]}" \
-    "${on_gpu[@]}" "$tests/gpu_arithmetic_test" --test-case="${cases[number]//,/*}"
-done
+case_rungs "kernels" "${on_gpu[@]}" "$tests/gpu_arithmetic_test" --test-case-exclude="streams are ordered*"
 rung "GEMM" "one dense layer, forward and backward" "${on_gpu[@]}" REGATTA_LAYER=dense "$tests/layers_test" --test-case="the executor's layers*"
 rung "one convolution" "one convolution, forward and backward" \
   "${on_gpu[@]}" "REGATTA_LAYER=conv 3x3 of an image" "$tests/layers_test" --test-case="the executor's layers*"
 for name in layers sequence sparse_layers; do
   rung "ops: $name" "each op by itself has the CPU's results" "${on_gpu[@]}" REGATTA_DEBUG_SYNC=1 "$tests/${name}_test"
 done
-mapfile -t layers < <(REGATTA_LAYER='?' "$tests/layers_test" --test-case="the executor's layers*" | sed -n 's/^layer: //p')
-for layer in "${layers[@]}"; do
-  rung "layer $layer" "it has the reference's values and gradients" \
-    "${on_gpu[@]}" "REGATTA_LAYER=$layer" "$tests/layers_test" --test-case="the executor's layers*"
+for name in layers sequence sparse_layers; do
+  layer_rungs "$name" "${on_gpu[@]}" "$tests/${name}_test" --test-case="the executor's layers*"
 done
-rung "layers in networks" "layers together have the reference's values and gradients" \
-  "${on_gpu[@]}" "$tests/layers_test" --test-case-exclude="the executor's layers*"
-for name in sequence sparse_layers flash; do
-  rung "each layer: $name" "each layer has the reference's values and gradients" "${on_gpu[@]}" "$tests/${name}_test"
+for name in layers sequence sparse_layers; do
+  case_rungs "$name in networks" "${on_gpu[@]}" "$tests/${name}_test" --test-case-exclude="the executor's layers*,the reference's*"
 done
+case_rungs "flash attention" "${on_gpu[@]}" "$tests/flash_test"
 mlp "checked model" "each op of a model has the CPU's results" "${alone[@]}" --set train.debug=sync
 mlp "eager model" "a model trains, kernel by kernel" "${alone[@]}" --set train.graphs=false
 mlp "captured model" "a step is captured and replayed" "${alone[@]}"
