@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta report`: formats, files and errors; and the page in a browser, if there is one.
+// `regatta report`: formats, files and errors. report_browser_test shows its page in a browser.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,60 +15,6 @@ using namespace regatta::test;
 namespace {
 
 const std::string stored = REGATTA_SOURCE "/tests/core/page/";
-
-std::string browser() {
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
-    if (std::system((std::string("command -v ") + name + " >/dev/null 2>&1").c_str()) == 0) return name;
-  return "";
-}
-
-const doctest::skip needs_browser(browser().empty());
-
-// Measures the page in the browser: texts of a drawing that overlap, whether the page is wider than the window, and the
-// files that it asked for.
-constexpr const char* measuring = R"(<script>
-const found = [];
-for (const svg of document.querySelectorAll('figure svg')) {
-  const texts = [...svg.querySelectorAll('text')].map(e => [e.textContent, e.getBoundingClientRect()]);
-  const frame = svg.getBoundingClientRect();
-  texts.forEach(([a, p], i) => {
-    if (p.left < frame.left - 2 || p.right > frame.right + 2) found.push(a + ' leaves its drawing');
-    for (const [b, q] of texts.slice(i + 1))
-      if (p.left + 1 < q.right && q.left + 1 < p.right && p.top + 3 < q.bottom && q.top + 3 < p.bottom)
-        found.push(a + ' | ' + b);
-  });
-}
-document.body.setAttribute('measured-overlaps', found.join('; '));
-document.body.setAttribute('measured-width', document.documentElement.scrollWidth <= innerWidth ? 'fits' : 'too wide');
-document.body.setAttribute('measured-requests', performance.getEntriesByType('resource').length);
-document.body.setAttribute('measured-figures', document.querySelectorAll('figure svg').length);
-</script></body>)";
-
-// Returns the trace of a step of two workers, which exchange eight buckets.
-std::string trace_file() {
-  synthetic_rank ranks[] = {synthetic_rank(0, "worker 0 + server 0"), synthetic_rank(1, "worker 1")};
-  for (std::uint32_t r = 0; r < 2; ++r) {
-    ranks[r].step(7, 1000 * r, 900'000);
-    for (std::uint64_t l = 0; l < 16; ++l)
-      ranks[r].layer("conv" + std::to_string(l), l < 8 ? "forward" : "backward", 1000 + 40'000 * l, 40'000 * (l + 1));
-    for (std::uint32_t b = 0; b < 8; ++b) {
-      const std::uint64_t ready = 40'000 * (b + 9);
-      ranks[r].bucket(b, ready);
-      ranks[r].message(regatta::event_kind::send, 1 - r, b, ready, ready + 90'000, b);
-      ranks[r].message(regatta::event_kind::receive, 1 - r, b, ready, ready + 100'000, b);
-      ranks[r].operation("apply", ready + 100'000, ready + 120'000);
-    }
-    ranks[r].compute("exchange", "wait", 640'000, 890'000);
-  }
-  return regatta::perfetto_file({ranks[0], ranks[1]});
-}
-
-std::string measured(const std::string& dom, const std::string& name) {
-  const std::string key = "measured-" + name + "=\"";
-  const std::size_t at = dom.find(key);
-  if (at == std::string::npos) return "missing";
-  return dom.substr(at + key.size(), dom.find('"', at + key.size()) - at - key.size());
-}
 
 } // namespace
 
@@ -94,7 +40,7 @@ TEST_CASE("a stored result is shown in every format, by name or by the ending of
 TEST_CASE("Markdown links to the figures that it writes, and shows a step of the trace beside the result") {
   const temporary_folder s;
   s.write("r/result.json", read(stored + "example.json"));
-  s.write("r/traces/case-2-repeat-1.pftrace.gz", trace_file());
+  s.write("r/traces/case-2-repeat-1.pftrace.gz", two_workers_trace());
   s.write("r/traces/case-4-repeat-1.pftrace.gz", "no trace");
   REQUIRE(program(s, "report r -o x.md --figures f").code == 0);
   const std::string text = s.read("x.md");
@@ -146,34 +92,4 @@ TEST_CASE("files without a result are refused with the reason") {
   CHECK(program(s, example + "--figures f").code == 2);
   CHECK(program(s, example + stored + "comm.json --format csv").code == 2);
   CHECK(program(s, example + "-o none/x.html").code == 1);
-}
-
-TEST_CASE("in a browser without network, no texts overlap, and the page fits narrow and wide windows" * needs_browser) {
-  const temporary_folder s;
-  s.write("r/result.json", read(stored + "example.json"));
-  for (const char* number : {"2", "4"})
-    s.write(std::string("r/traces/case-") + number + "-repeat-1.pftrace.gz", trace_file());
-  json comm = parsed(read(stored + "comm.json"));
-  comm["context"]["machine"] = {
-      {"fma", 5e11}, {"copy", 5e10}, {"line_round_trip_seconds", 3e-7}, {"clock_hz", nullptr}};
-  s.write("comm.json", comm.dump());
-  REQUIRE(program(s, "report r comm.json -o x.html").code == 0);
-  std::string page = s.read("x.html");
-  page.replace(page.rfind("</body>"), 7, measuring);
-  s.write("x.html", page);
-  const bool own_network = std::system("unshare -rn true 2>/dev/null") == 0;
-  for (const int width : {480, 900, 1400}) {
-    const std::string command = std::string("cd ") + s.path.string() + " && " + (own_network ? "unshare -rn " : "") +
-                                "timeout 120 " + browser() +
-                                " --headless=new --no-sandbox --disable-gpu --no-first-run "
-                                "--host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
-                                s.path.string() + "/profile --window-size=" + std::to_string(width) +
-                                ",3000 --dump-dom file://" + s.path.string() + "/x.html >dom 2>err </dev/null";
-    REQUIRE_MESSAGE(std::system(command.c_str()) == 0, s.read("err"));
-    const std::string dom = s.read("dom");
-    CHECK(measured(dom, "figures") == "20");
-    CHECK_MESSAGE(measured(dom, "overlaps") == "", width, " pixels: ", measured(dom, "overlaps"));
-    CHECK_MESSAGE(measured(dom, "width") == "fits", width, " pixels");
-    CHECK(measured(dom, "requests") == "0");
-  }
 }

@@ -3,9 +3,11 @@
 // Events of ranks that never ran.
 #pragma once
 
+#include "timeline/perfetto.hpp"
 #include "timeline/rank_trace.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 namespace regatta::test {
@@ -61,5 +63,24 @@ struct synthetic_rank : rank_trace {
     return e;
   }
 };
+
+// Returns the trace file of a step of two workers, which exchange eight buckets.
+inline std::string two_workers_trace() {
+  synthetic_rank ranks[] = {synthetic_rank(0, "worker 0 + server 0"), synthetic_rank(1, "worker 1")};
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    ranks[r].step(7, 1000 * r, 900'000);
+    for (std::uint64_t l = 0; l < 16; ++l)
+      ranks[r].layer("conv" + std::to_string(l), l < 8 ? "forward" : "backward", 1000 + 40'000 * l, 40'000 * (l + 1));
+    for (std::uint32_t b = 0; b < 8; ++b) {
+      const std::uint64_t ready = 40'000 * (b + 9);
+      ranks[r].bucket(b, ready);
+      ranks[r].message(event_kind::send, 1 - r, b, ready, ready + 90'000, b);
+      ranks[r].message(event_kind::receive, 1 - r, b, ready, ready + 100'000, b);
+      ranks[r].operation("apply", ready + 100'000, ready + 120'000);
+    }
+    ranks[r].compute("exchange", "wait", 640'000, 890'000);
+  }
+  return perfetto_file({ranks[0], ranks[1]});
+}
 
 } // namespace regatta::test
