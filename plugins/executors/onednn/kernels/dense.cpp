@@ -4,7 +4,6 @@
 #include "runtime/memory_plan.hpp"
 #include "tuning/kernel_choices.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <span>
 
@@ -41,9 +40,8 @@ gemm_options choose_implementation(const preparation& p, const std::string& name
   auto seconds = [&](std::size_t i) {
     if (trials.empty()) set_up();
     float *wb = work + even(elements(a)), *wc = wb + even(elements(b)), *bias = wc + even(elements(c));
-    const auto start = std::chrono::steady_clock::now();
-    trials[i].run(p.dev, work, wb, wc, bias, reinterpret_cast<std::byte*>(bias + even(c.columns)));
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return seconds_of(
+        [&] { trials[i].run(p.dev, work, wb, wc, bias, reinterpret_cast<std::byte*>(bias + even(c.columns))); });
   };
   const std::string shape = "gemm " + text_of(a) + text_of(b) + text_of(c) + std::to_string(o.bias);
   o.sgemm = p.choices.choose(name, shape, {"matmul", "gemm"}, seconds) == 1;

@@ -5,7 +5,6 @@
 #include "tuning/kernel_choices.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace onednn {
@@ -59,9 +58,7 @@ std::unique_ptr<convolution_kernel> convolution::choose_kernel(const preparation
   };
   auto seconds = [&](std::size_t i) {
     if (trials.empty()) set_up();
-    const auto start = std::chrono::steady_clock::now();
-    trials[i]->run(work);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return seconds_of([&] { trials[i]->run(work); });
   };
 
   const std::string shape =

@@ -6,7 +6,16 @@
 #include "../common/kernel_choices.hpp"
 #include "runtime/memory_plan.hpp"
 
+#include <chrono>
+
 namespace onednn {
+
+// Returns the seconds that run() takes, for kernel_choices::choose().
+template <class Run> double seconds_of(const Run& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 class kernel_choices : public executors::kernel_choices {
 public:
