@@ -2,7 +2,8 @@
 //
 // The way of a message from a send to its receiver: the sender's processor, the outgoing link, the latency, the links
 // of switches (up from the sender's, down to the receiver's), the incoming link, the receiver's processor
-// (network_options). Stages that cost nothing are left out.
+// (network_options). Stages that cost nothing are left out. A processor's work may wait for a core
+// (message_sink::works).
 //
 // With link_order::shared, what happens at the same time has no order: messages of one time pass a stage together, in a
 // batch, and a stage begins with a batch at the end of an instant (end_instant()), when nothing else happens in it.

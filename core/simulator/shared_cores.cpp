@@ -9,16 +9,23 @@ namespace regatta {
 shared_cores::shared_cores(const cores_options& options)
     : options_(options), ranks_(options.group_of.size()), members_(options.groups.size()) {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) members_[options.group_of[r]].push_back(r);
-  for (const core_group& g : options.groups)
-    cores_until_.emplace_back(static_cast<std::size_t>(std::max(1.0, std::floor(g.cores))));
+  for (std::size_t g = 0; g < members_.size(); ++g) { // more cores than ranks are never busy
+    const double cores = std::min(std::floor(options.groups[g].cores), static_cast<double>(members_[g].size()));
+    cores_until_.emplace_back(static_cast<std::size_t>(std::max(1.0, cores)));
+  }
 }
 
 std::uint64_t shared_cores::begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns) {
   const std::uint32_t group = options_.group_of[rank];
-  if (options_.groups[group].threads > 0 || members_[group].size() <= cores_until_[group].size()) return earliest;
-  std::uint64_t& until = *std::ranges::min_element(cores_until_[group]);
-  const std::uint64_t from = std::max(earliest, until);
-  until = from + ns;
+  std::vector<std::uint64_t>& cores = cores_until_[group];
+  if (!ns || options_.groups[group].threads > 0 || members_[group].size() <= cores.size()) return earliest;
+  // Of the cores that are idle at `earliest` the one that became idle last: the others keep their longer idle time for
+  // work that is submitted later but may begin before `earliest`. If none is idle, the one that becomes idle first.
+  auto core = std::ranges::min_element(cores);
+  for (auto c = cores.begin(); c != cores.end(); ++c)
+    if (*c <= earliest && *c > *core) core = c;
+  const std::uint64_t from = std::max(earliest, *core);
+  *core = from + ns;
   return from;
 }
 

@@ -23,8 +23,9 @@ struct cores_options {
   double loss = 1;                     // ns that one core's computing loses for each ns of work on messages
 };
 
-// Times are virtual, in ns. While no core of a group is idle, work of w ns takes w * loss / cores from each rank that
-// computes meanwhile. Computing that ends before the work does loses its part only.
+// Times are virtual, in ns. While no core of a group is idle, work of w ns on messages takes w * loss / cores from each
+// rank that computes meanwhile, and work of w ns on an operation w / cores. Computing that ends before the work does
+// loses its part only.
 class shared_cores {
 public:
   enum work_kind : std::uint8_t { send, receive, operation };

@@ -140,7 +140,7 @@ struct simulation_setup {
   compute_function compute;                   // null: times for tests, 5 us forward and 3 us between gradients
   std::vector<std::uint32_t> compute_kinds;   // by worker: workers of equal kind have equal times; empty: all have
   virtual_work work;                          // of the strategies' operations
-  cores_options cores;                        // which ranks' computing loses time to messages and operations
+  cores_options cores;                        // which ranks share cores for computing, messages and operations
   folding fold = folding::off;
   // If not null, records the operations of all ranks, which then are not folded.
   goal_recorder* recorder = nullptr;

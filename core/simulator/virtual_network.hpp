@@ -45,7 +45,8 @@ public:
   void fold(folded_ranks& folded) { folded_ = &folded; }
   // Reports sends, receives and their ends to `to`, which is borrowed. Call it before any message.
   void record(goal_recorder& to) { recorder_ = &to; }
-  // Tells `cores`, which is borrowed, how long ranks work on messages. Call it before any message.
+  // Lets the work of ranks on messages wait for `cores`, which is borrowed, and tells it how long they work. Call it
+  // before any message.
   void share(shared_cores& cores) { cores_ = &cores; }
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are

@@ -12,6 +12,7 @@ from cells import RATES, SIZES, Cell, experiment
 # and after a pause, its delayed acknowledgements; and what TCP sends again because an acknowledgement was long in the
 # deep queue (loss probes, timeouts), since nothing is lost.
 QUEUE = "2s"
+UNITS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}  # of times in machine files, in ns
 TUNING = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0", "tcp_early_retrans": "0",
           "tcp_recovery": "0"}
 MTU = "9000"  # the kernel cuts what it sends over a limited link into frames, each of which takes time of a core
@@ -161,9 +162,9 @@ def machine_of(cell):
         costs = json.loads(costs_of(cell.rate).read_text())
     else:
         tcp, = re.findall(r"(?m)^\[transport.tcp\]\n((?:[^\[].*\n)+)", text)
-        calibrated = dict(re.findall(r"(?m)^(\w+) = \"?([0-9.]+)", tcp))
-        costs = {key: float(calibrated[key]) / float(calibrated.get("in_training", 1))
-                 for key in ("overhead", "overhead_per_byte")}
+        calibrated = {key: float(number) * UNITS[unit]
+                      for key, number, unit in re.findall(r'(?m)^(\w+) = "?([0-9.]+)([a-z]*)"?$', tcp) if unit in UNITS}
+        costs = {key: calibrated[key] / calibrated.get("in_training", 1) for key in ("overhead", "overhead_per_byte")}
     for key, ns in costs.items():
         text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {ns}", text)
         assert count == 1, f"{key} stands {count} times in the machine file"

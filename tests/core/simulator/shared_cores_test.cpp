@@ -94,6 +94,15 @@ TEST_CASE("work waits for a core only where ranks are more than cores") {
   for (const std::uint32_t r : {0, 1}) CHECK(d.begin(r, 100, 50) == 100);
 }
 
+TEST_CASE("a core that is idle for long is kept for work that is submitted later and begins earlier") {
+  const cores_options two{{{2, 0}}, {0, 0, 0}, 1};
+  cores c(two);
+  CHECK(c.begin(0, 100, 50) == 100);
+  CHECK(c.begin(1, 200, 10) == 200); // on the core that was busy until 150
+  CHECK(c.begin(2, 50, 30) == 50);   // on the other one
+  CHECK(c.begin(2, 0, 0) == 0);      // no work waits for nothing
+}
+
 TEST_CASE("computing that takes no core loses nothing to work") {
   const cores_options device{{{1, 0}}, {0}, 1};
   cores c(device);
