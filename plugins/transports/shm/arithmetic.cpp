@@ -19,9 +19,10 @@ constexpr std::size_t block = 2048;
 constexpr std::size_t ahead = 1024 / sizeof(float);
 
 void sum_loop(float* target, const float* a, const float* b, std::size_t count) noexcept {
+  const std::size_t last = count - 1; // another rank may own what lies behind the target: its line is not asked for
   rg::simd::for_each_vector(
       count, [=](auto& x, std::size_t i) __attribute__((always_inline)) {
-        __builtin_prefetch(target + i + ahead, 1);
+        __builtin_prefetch(target + std::min(i + ahead, last), 1);
         std::remove_reference_t<decltype(x)> y;
         rg::simd::load(x, a + i);
         rg::simd::load(y, b + i);

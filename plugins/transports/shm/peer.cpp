@@ -18,6 +18,10 @@ peer::peer(instance_state& home, std::uint32_t rank, file_descriptor socket, con
 
 namespace {
 
+// Most bytes of a part: the receiver adds or copies it while the sender writes the next one. Chosen by measurement
+// (docs/results/comm.md).
+constexpr std::uint64_t most_in_part = 16 << 10;
+
 // The outcome of a send as its receiver reports it: OK, or too long for the receive.
 rg_status outcome_of(const record* r) noexcept {
   const rg_status status = r->status.load(std::memory_order_relaxed);
@@ -44,46 +48,49 @@ void peer::send(const rg_transfer& t, std::uint64_t bytes) {
 
 bool peer::push_sends(lane& l) {
   bool moved = false;
-  if (!lost_) {
-    while (l.in_ring < l.sends.size() && write_records(l, l.sends[l.in_ring])) {
-      ++l.in_ring;
-      moved = true;
-    }
+  for (std::uint64_t done = 0; !lost_ && done < unit_bytes && l.in_ring < l.sends.size(); moved = true) {
+    outgoing& op = l.sends[l.in_ring];
+    const bool is_direct = !op.is_eager && home_.memory.holds(op.address, op.bytes);
+    const std::uint64_t bytes = is_direct ? write_direct(l, op) : write_part(l, op);
+    if (bytes == 0) break;
+    done += bytes;
+    if (!is_direct && op.moved < op.bytes) continue;
+    op.end = l.out.head();
+    ++l.in_ring;
+    ++home_.counters.messages_sent;
+    home_.eager_messages += op.is_eager;
+    home_.direct_messages += is_direct; // the rest: through the ring in parts
   }
   return retire_sends(l) || moved;
 }
 
-bool peer::write_records(lane& l, outgoing& op) {
-  if (!op.is_eager && home_.memory.holds(op.address, op.bytes)) {
-    record* r = reserve(l, 0);
-    if (!r) return false;
-    r->kind = static_cast<std::uint16_t>(record_kind::direct);
-    r->total = op.bytes;
-    r->offset = home_.memory.offset_of(op.address);
-    r->bytes = 0;
-    op.last = r;
-    home_.counters.bytes_sent += op.bytes;
-    publish(l, r, 0);
-  } else {
-    do {
-      const std::uint64_t n = std::min(op.bytes - op.moved, l.out.largest_part());
-      record* r = reserve(l, n);
-      if (!r) return false;
-      r->kind = static_cast<std::uint16_t>(record_kind::part);
-      r->total = op.bytes;
-      r->waits = !op.is_eager;
-      r->bytes = static_cast<std::uint32_t>(n);
-      if (n > 0) std::memcpy(r->payload(), op.address + op.moved, n);
-      op.moved += n;
-      op.last = r;
-      publish(l, r, n);
-    } while (op.moved < op.bytes);
-  }
-  op.end = l.out.head();
-  ++home_.counters.messages_sent;
-  home_.eager_messages += op.is_eager;
-  home_.direct_messages += op.moved < op.bytes; // the rest: through the ring in parts
-  return true;
+std::uint64_t peer::write_direct(lane& l, outgoing& op) {
+  record* r = reserve(l, 0);
+  if (!r) return 0;
+  r->kind = static_cast<std::uint16_t>(record_kind::direct);
+  r->total = op.bytes;
+  r->offset = home_.memory.offset_of(op.address);
+  r->bytes = 0;
+  op.last = r;
+  home_.counters.bytes_sent += op.bytes;
+  publish(l, r, 0);
+  return record_bytes(0);
+}
+
+std::uint64_t peer::write_part(lane& l, outgoing& op) {
+  const std::uint64_t n = std::min({op.bytes - op.moved, l.out.largest_part(), most_in_part});
+  record* r = reserve(l, n);
+  if (!r) return 0;
+  if (n == most_in_part) wake_for(l); // the peer wakes up while the bytes are copied
+  r->kind = static_cast<std::uint16_t>(record_kind::part);
+  r->total = op.bytes;
+  r->waits = !op.is_eager;
+  r->bytes = static_cast<std::uint32_t>(n);
+  if (n > 0) std::memcpy(r->payload(), op.address + op.moved, n);
+  op.moved += n;
+  op.last = r;
+  publish(l, r, n);
+  return record_bytes(n);
 }
 
 record* peer::reserve(lane& l, std::uint64_t payload) noexcept {
@@ -110,6 +117,10 @@ void peer::look_for_room(lane& l) noexcept {
 void peer::publish(lane& l, record* r, std::uint64_t payload) noexcept {
   home_.counters.bytes_sent += record_bytes(payload);
   l.out.publish_with_payload(r, payload);
+  wake_for(l);
+}
+
+void peer::wake_for(lane& l) noexcept {
   if (control_.header().sleep.sleeps() && l.out.is_wanted()) wake();
 }
 

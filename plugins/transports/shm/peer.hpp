@@ -2,13 +2,13 @@
 //
 // Messages to and from one peer.
 //
-// A message of up to `eager` bytes is copied into the ring, and its send completes once it is there and the lane's
-// earlier sends have completed. For a longer message in the heap, the ring carries only its offset: once its receive is
-// posted, the receiver copies or adds it directly from the sender's memory into its own, in chunks, and then passes the
-// record, which completes the send. A longer message outside the heap goes through the ring in chunks. A message that
-// is too long for its receive, or is to be added and is no whole number of floats, is skipped, and its receive ends
-// with RG_E_OPERATION. So does its send, by the record's status, unless the message was eager: then its send has
-// completed before.
+// A message of up to `eager` bytes is copied into the ring, in parts, and its send completes once it is there and the
+// lane's earlier sends have completed. For a longer message in the heap, the ring carries only its offset: once its
+// receive is posted, the receiver copies or adds it directly from the sender's memory into its own, in chunks, and then
+// passes the record, which completes the send. A longer message outside the heap goes through the ring in parts, too. A
+// message that is too long for its receive, or is to be added and is no whole number of floats, is skipped, and its
+// receive ends with RG_E_OPERATION. So does its send, by the record's status, unless the message was eager: then its
+// send has completed before.
 //
 // A peer is lost when it has closed, cancelled this rank, died, or broken the protocol. Messages that it sent before
 // can still be received, because its memory stays mapped; everything else ends with RG_E_PEER. If it cancelled this
@@ -36,9 +36,8 @@ struct group_notice {
   std::uint64_t members, fingerprint; // their number and group_fingerprint(): detect members of different groups
 };
 
-// The bytes of a unit of work. An urgent lane waits for about one unit, but for a longer copy in two cases: messages
-// through the ring fill all its free room at once, which is at most a unit unless the parameter `ring` is larger; and
-// the result of a collective whose target is outside the heap is copied from scratch as a whole.
+// The bytes of a unit of work. An urgent lane waits for about one unit, but for a longer copy in one case: the result of
+// a collective whose target is outside the heap is copied from scratch as a whole.
 constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
@@ -168,11 +167,13 @@ private:
     fifo<incoming> receives;
   };
 
-  // Writes records of sends, in order, while the ring has room, and completes the sends that have ended. Returns false
-  // if nothing could be done.
+  // Writes records of sends, in order, while the ring has room, about unit_bytes at most, and completes the sends that
+  // have ended. Returns false if nothing could be done.
   bool push_sends(lane& l);
-  // Writes the records of one send, or the rest of them. Returns false if the ring has no room now.
-  bool write_records(lane& l, outgoing& op);
+  // Write the record of a message in the heap, of kind direct; or the next one of kind part. Return the bytes that were
+  // written, record included; 0 if the ring has no room now.
+  std::uint64_t write_direct(lane& l, outgoing& op);
+  std::uint64_t write_part(lane& l, outgoing& op);
   // Returns a record of the lane's ring with room for `payload` bytes, for publish(); null if there is no room, even by
   // the consumer's present tail: the peer then wakes this rank once it has made room.
   record* reserve(lane& l, std::uint64_t payload) noexcept;
@@ -180,6 +181,8 @@ private:
   static void look_for_room(lane& l) noexcept;
   // Publishes a reserved record, and wakes the peer if it waits for one.
   void publish(lane& l, record* r, std::uint64_t payload) noexcept;
+  // Wakes the peer if it sleeps and waits for a record of this lane.
+  void wake_for(lane& l) noexcept;
   // Completes the sends that have ended. Returns whether there was any.
   bool retire_sends(lane& l);
   // Completes the lane's first send.

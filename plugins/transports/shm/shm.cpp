@@ -21,6 +21,7 @@
 #include <regatta/clock.hpp>
 #include <regatta/transport.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -46,16 +47,18 @@ class shm_transport {
 public:
   struct parameters {
     std::int64_t heap = 0;
-    std::int64_t ring = 256 << 10;
-    std::int64_t eager = 32 << 10;
+    std::int64_t ring = 0;
+    std::int64_t eager = 512 << 10;
   };
   static constexpr auto fields = rg::fields(
       rg::field("heap", &parameters::heap,
                 "address space of a rank's regions; memory is taken when used; 0: the machine's memory, at most 64 GiB")
           .range(0, 1LL << 44)
           .unit(RG_UNIT_BYTES),
-      rg::field("ring", &parameters::ring, "buffer of messages in flight, per peer, lane and direction")
-          .range(16 << 10, 1 << 30)
+      rg::field("ring", &parameters::ring,
+                "buffer of messages in flight, per peer, lane and direction, at least 16 KiB; memory is taken when used; "
+                "0: 8 MiB divided by the number of peers, 256 KiB to 4 MiB")
+          .range(0, 1 << 30)
           .unit(RG_UNIT_BYTES),
       rg::field(
           "eager", &parameters::eager,
@@ -65,10 +68,11 @@ public:
           .unit(RG_UNIT_BYTES));
 
   shm_transport(const rg_host* host, const parameters& p)
-      : home_(host, static_cast<std::uint64_t>(p.heap)),
-        ring_bytes_(round_up(static_cast<std::uint64_t>(p.ring), 4 * cache_line)) {
-    // Larger ones would fill the ring, and wait for each other.
-    home_.eager = std::min(static_cast<std::uint64_t>(p.eager), ring_bytes_ / 4 - record_bytes(0));
+      : home_(host, static_cast<std::uint64_t>(p.heap)), given_ring_(static_cast<std::uint64_t>(p.ring)) {
+    if (given_ring_ > 0 && given_ring_ < smallest_given_ring)
+      throw rg::error(RG_E_CONFIG, "shm: expected a ring of 0 or at least " + std::to_string(smallest_given_ring) +
+                                       " bytes, got " + std::to_string(given_ring_));
+    home_.eager = static_cast<std::uint64_t>(p.eager);
   }
 
   rg_transport_caps caps() const {
@@ -93,7 +97,9 @@ public:
     home_.rank = world.rank;
     home_.size = world.size;
     home_.lanes = world.lanes;
-    home_.control = control_area(world.rank, world.size, world.lanes, ring_bytes_);
+    const std::uint64_t ring = ring_bytes(world.peer_count);
+    home_.eager = std::min(home_.eager, ring / 4 - record_bytes(0)); // larger ones would fill it, and wait for each other
+    home_.control = control_area(world.rank, world.size, world.lanes, ring);
     sleep_.store(&home_.control.header().sleep);
     rendezvous_.emplace(home_.host, world);
     return rendezvous_->blob();
@@ -257,6 +263,17 @@ public:
   }
 
 private:
+  static constexpr std::uint64_t smallest_given_ring = 16 << 10;
+
+  // Returns the bytes of each ring of a rank with this number of peers. Large rings have room for eager messages of
+  // several hundred KiB; with many peers they would take too much memory.
+  std::uint64_t ring_bytes(std::uint64_t peers) const {
+    constexpr std::uint64_t all = 8 << 20, least = 256 << 10, most = 4 << 20;
+    const std::uint64_t bytes =
+        given_ring_ ? given_ring_ : std::clamp(all / std::max<std::uint64_t>(peers, 1), least, most);
+    return round_up(bytes, 4 * cache_line);
+  }
+
   struct allocation {
     void* address;
     std::uint64_t bytes;
@@ -353,7 +370,7 @@ private:
   }
 
   instance_state home_;
-  const std::uint64_t ring_bytes_;
+  const std::uint64_t given_ring_; // the parameter `ring`
   rg_world world_{};
   std::uint64_t timeout_ns_ = 0;
   std::optional<rendezvous> rendezvous_; // from listen() to connect()

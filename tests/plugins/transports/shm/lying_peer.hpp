@@ -19,8 +19,8 @@ public:
 
   static constexpr std::uint32_t lanes = 2;
 
-  // `own` is the number of the honest rank, 0 or 1; the peer has the other one.
-  explicit lying_peer(std::uint32_t own = 0) : other(1 - own), control(other, 2, lanes, ring_bytes) {
+  // `own` is the number of the honest rank, 0 or 1, and `own_ring` the bytes of its rings; the peer has the other number.
+  explicit lying_peer(std::uint32_t own = 0, std::uint64_t own_ring = ring_bytes) : other(1 - own), control(other, 2, lanes, ring_bytes) {
     host_.struct_size = sizeof host_;
     host_.log = [](void*, std::int32_t, const char*) {};
     host_.fail = [](void*, rg_status status, const char*) { return status; };
@@ -29,7 +29,7 @@ public:
     home.size = 2;
     home.lanes = lanes;
     home.eager = 1024;
-    home.control = control_area(own, 2, lanes, ring_bytes);
+    home.control = control_area(own, 2, lanes, own_ring);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
       throw std::runtime_error("no pair of sockets");

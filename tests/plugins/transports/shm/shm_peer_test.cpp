@@ -74,6 +74,26 @@ TEST_CASE("the outcome of a send is one of two, whatever the receiver writes") {
   }
 }
 
+TEST_CASE("one call copies about a unit of work into a large ring, so that an urgent lane waits no longer") {
+  lying_peer p(0, 4 << 20);
+  const std::vector<std::byte> message(3 << 20); // outside the heap: it goes through the ring in parts
+  std::uint64_t taken = 0;
+  const auto take_all = [&] {
+    std::uint64_t bytes = 0;
+    for (record* r; (r = p.in.peek()) != nullptr;) {
+      bytes += r->bytes;
+      p.in.pop(r, r->bytes, RG_OK, taken + bytes == message.size());
+    }
+    taken += bytes;
+    return bytes;
+  };
+  p.rank().send(lying_peer::transfer(message.data(), 1), message.size());
+  CHECK(take_all() == unit_bytes);
+  while (p.rank().progress(0)) CHECK(take_all() <= unit_bytes);
+  CHECK(taken == message.size());
+  CHECK(p.completed() == RG_OK);
+}
+
 TEST_CASE("a peer that broke the protocol stays barred from the heap after leave()") {
   lying_peer p;
   std::vector<float> buffer(16);
