@@ -55,9 +55,10 @@ public:
                 "address space of a rank's regions; memory is taken when used; 0: the machine's memory, at most 64 GiB")
           .range(0, 1LL << 44)
           .unit(RG_UNIT_BYTES),
-      rg::field("ring", &parameters::ring,
-                "buffer of messages in flight, per peer, lane and direction, at least 16 KiB; memory is taken when used; "
-                "0: 8 MiB divided by the number of peers, 256 KiB to 4 MiB")
+      rg::field(
+          "ring", &parameters::ring,
+          "buffer of messages in flight, per peer, lane and direction, at least 16 KiB; memory is taken when used; "
+          "0: 8 MiB divided by the number of peers, 256 KiB to 4 MiB")
           .range(0, 1 << 30)
           .unit(RG_UNIT_BYTES),
       rg::field(
@@ -98,7 +99,8 @@ public:
     home_.size = world.size;
     home_.lanes = world.lanes;
     const std::uint64_t ring = ring_bytes(world.peer_count);
-    home_.eager = std::min(home_.eager, ring / 4 - record_bytes(0)); // larger ones would fill it, and wait for each other
+    home_.eager =
+        std::min(home_.eager, ring / 4 - record_bytes(0)); // larger ones would fill it, and wait for each other
     home_.control = control_area(world.rank, world.size, world.lanes, ring);
     sleep_.store(&home_.control.header().sleep);
     rendezvous_.emplace(home_.host, world);
