@@ -25,6 +25,7 @@
 #include "simulate/simulated_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -157,21 +158,25 @@ void add_computing(machine_file& m, const measured_run& alone, const plugin_fact
   if (rows > 0) m.work_of["rows_apply"] = m.work_of["rows_read"] = update / all;
 }
 
-// Measures how much slower two or more workers compute side by side, up to the cores of this machine: three times, each
-// after a worker alone.
+// Measures how much slower two or more workers compute side by side, and update their weights at the same time, up to the
+// cores of this machine: three times, each after a worker alone.
 void add_contention(machine_file& m, plugin_facts_cache& answers, const experiment& e, const case_config& c,
                     run_screen& screen) {
-  m.contention = {{1, 1}};
+  const auto update = [](const step_time& s) { return static_cast<double>(s.update); };
+  m.contention = m.operation_contention = {{1, 1}};
   for (std::int64_t workers = 2; workers <= static_cast<std::int64_t>(m.cores); workers *= 2) {
     case_config control = contention_of(c);
     control.cluster.workers = workers;
     if (c.train.scaling == "strong") control.train.batch *= workers; // a worker's batch stays the same
-    std::vector<double> slowdowns;
+    std::vector<double> slowdowns, of_updates;
     for (int round = 0; round < rounds; ++round) {
-      const double alone = mean_of(run_once(answers, only(e, c, 0), screen), computing);
-      slowdowns.push_back(mean_of(run_once(answers, only(e, control, 0), screen), computing) / alone);
+      const measured_run one = run_once(answers, only(e, c, 0), screen),
+                         all = run_once(answers, only(e, control, 0), screen);
+      slowdowns.push_back(mean_of(all, computing) / mean_of(one, computing));
+      if (mean_of(one, update) > 0) of_updates.push_back(mean_of(all, update) / mean_of(one, update));
     }
     m.contention.emplace_back(static_cast<double>(workers), std::max(1.0, median(slowdowns).value_or(1)));
+    m.operation_contention.emplace_back(static_cast<double>(workers), std::max(1.0, median(of_updates).value_or(1)));
   }
 }
 
@@ -218,55 +223,91 @@ struct measured_exchange {
   std::vector<double> computing, exposed;
 };
 
-// Fits in_training and computing_loss of a transport, so that what simulated steps expose and compute takes as long as
-// in the measured ones. `alone`: the computing of a simulation without messages.
+// The costs of a transport for which a simulation of the exchanges has been compared with their measurement.
+struct tried_costs {
+  message_costs costs;                // computing_loss is set
+  std::optional<loss_fit> loss;       // std::nullopt: computing loses too little to tell
+  std::vector<double> exposed_errors; // for each exchange: of the exposed time, relative to the step's
+  double residual = 0;                // the median of the errors of the step's time, relative to it
+};
+
+// Simulates the exchanges with these factors of the measured o and O, and fits computing_loss. `alone`: the computing of
+// a simulation without messages.
+tried_costs try_costs(machine_file& m, const std::string& transport, const message_costs& measured,
+                      const std::array<double, 2>& factors, const std::vector<measured_exchange>& all, double alone,
+                      plugin_facts_cache& answers) {
+  message_costs& costs = m.transports.at(transport);
+  costs = measured;
+  costs.overhead_ns *= factors[0];
+  costs.overhead_ns_per_byte *= factors[1];
+  costs.overhead_in_training = factors[0];
+  costs.overhead_per_byte_in_training = factors[1];
+  std::vector<loss_sample> samples;
+  for (const measured_exchange& x : all) {
+    costs.computing_loss = 0;
+    const double nothing = simulated(answers, x.ring, m).computing;
+    costs.computing_loss = 1;
+    samples.push_back(
+        {nothing, simulated(answers, x.ring, m).computing - nothing, alone * median(x.computing).value_or(1)});
+  }
+  tried_costs tried;
+  tried.loss = fit_loss(samples);
+  costs.computing_loss = tried.loss ? tried.loss->loss : 1;
+  std::vector<double> errors;
+  for (const measured_exchange& x : all) {
+    const step_medians is = simulated(answers, x.ring, m);
+    const double exposed = alone * median(x.exposed).value_or(0),
+                 step = exposed + alone * median(x.computing).value_or(1);
+    tried.exposed_errors.push_back((is.exposed - exposed) / step);
+    errors.push_back(std::abs((is.computing + is.exposed) / step - 1));
+  }
+  tried.residual = median(errors).value_or(0);
+  tried.costs = costs;
+  return tried;
+}
+
+// Fits the factors of o and O, and computing_loss, of a transport, so that what simulated steps expose and compute takes
+// as long as in the measured ones: Gauss-Newton steps over the logarithms of the factors. `alone` is as for try_costs().
 void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
                    double alone, plugin_facts_cache& answers) {
-  constexpr int iterations = 5; // the exposed time is almost a line over in_training
+  constexpr int iterations = 8;
+  constexpr double difference = 0.1, damping = 1e-4, most = 0.7; // of logarithms
+  constexpr double least_factor = 0.2, most_factor = 20;
   const message_costs measured = m.transports.at(transport);
-  message_costs& costs = m.transports.at(transport);
-  costs.in_training = 1;
-  std::optional<loss_fit> loss;
-  double error = 0, last_factor = 0, last_got = 0;
+  const auto attempt = [&](const std::array<double, 2>& factors) {
+    return try_costs(m, transport, measured, factors, all, alone, answers);
+  };
+  const auto squares = [](const tried_costs& t) {
+    return std::inner_product(t.exposed_errors.begin(), t.exposed_errors.end(), t.exposed_errors.begin(), 0.0);
+  };
+  std::array<double, 2> factors{1, 1};
+  tried_costs best = attempt(factors);
   for (int i = 0; i < iterations; ++i) {
-    costs.overhead_ns = measured.overhead_ns * *costs.in_training;
-    costs.overhead_ns_per_byte = measured.overhead_ns_per_byte * *costs.in_training;
-    std::vector<loss_sample> samples;
-    for (const measured_exchange& x : all) {
-      costs.computing_loss = 0;
-      const double nothing = simulated(answers, x.ring, m).computing;
-      costs.computing_loss = 1;
-      samples.push_back(
-          {nothing, simulated(answers, x.ring, m).computing - nothing, alone * median(x.computing).value_or(1)});
+    const tried_costs now = i == 0 ? best : attempt(factors);
+    if (squares(now) < squares(best)) best = now;
+    std::array<std::vector<double>, 2> derivatives;
+    for (std::size_t k = 0; k < 2; ++k) {
+      std::array<double, 2> more = factors;
+      more[k] *= std::exp(difference);
+      const tried_costs other = attempt(more);
+      for (std::size_t x = 0; x < all.size(); ++x)
+        derivatives[k].push_back((other.exposed_errors[x] - now.exposed_errors[x]) / difference);
     }
-    loss = fit_loss(samples);
-    costs.computing_loss = loss ? loss->loss : 1;
-    double expected = 0, got = 0; // outside of computing
-    std::vector<double> errors;
-    for (const measured_exchange& x : all) {
-      const step_medians is = simulated(answers, x.ring, m);
-      const double exposed = alone * median(x.exposed).value_or(0),
-                   step = exposed + alone * median(x.computing).value_or(1);
-      expected += exposed;
-      got += is.exposed;
-      errors.push_back(std::abs((is.computing + is.exposed) / step - 1));
-    }
-    error = median(errors).value_or(0);
-    if (i + 1 == iterations || !(got > 0)) break;
-    const double factor = *costs.in_training, rise = got - last_got, run = factor - last_factor;
-    const double next =
-        last_factor > 0 && rise * run > 0 ? factor + (expected - got) * run / rise : factor * expected / got;
-    last_factor = factor, last_got = got;
-    costs.in_training = std::clamp(next, 0.2, 20.0);
+    const std::array<double, 2> step = least_squares_step(now.exposed_errors, derivatives, damping, most);
+    for (std::size_t k = 0; k < 2; ++k)
+      factors[k] = std::clamp(factors[k] * std::exp(step[k]), least_factor, most_factor);
   }
-  require_good_fit("steps with messages over " + transport, error);
-  costs.in_training_residual = error;
-  if (!loss) {
+  if (const tried_costs last = attempt(factors); squares(last) < squares(best)) best = last;
+  require_good_fit("steps with messages over " + transport, best.residual);
+  message_costs& costs = m.transports.at(transport);
+  costs = best.costs;
+  costs.in_training_residual = best.residual;
+  if (!best.loss) {
     costs.computing_loss.reset();
     return;
   }
-  require_good_fit("computing beside messages over " + transport, loss->residual);
-  costs.computing_loss_residual = loss->residual;
+  require_good_fit("computing beside messages over " + transport, best.loss->residual);
+  costs.computing_loss_residual = best.loss->residual;
 }
 
 // Measures steps of two workers with a ring's messages beside steps without them, each worker on a core of its own: all
@@ -396,16 +437,17 @@ int calibrate_verb(const calibrate_options& o) {
                                 o.out.string(), m.model, m.batch, forward * 1e-6, backward * 1e-6, 100 * m.variation,
                                 m.other_ns * 1e-6);
   for (const touched_table& t : m.tables) out += fmt::format("table {}: {:.1f} rows a step\n", t.name, t.rows);
-  for (const auto& [workers, slowdown] : m.contention)
-    if (workers > 1)
-      out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long\n", workers, slowdown);
+  for (std::size_t i = 1; i < m.contention.size(); ++i)
+    out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long, the update {:.3f} times\n",
+                       m.contention[i].first, m.contention[i].second, m.operation_contention[i].second);
   for (const auto& [id, c] : m.transports) {
     out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
                        c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
                        100 * c.residual.value_or(0));
-    if (c.in_training)
-      out += fmt::format("{}: in a training step o and O are {:.2f} times those of ping-pong, residual {:.1f} %\n", id,
-                         *c.in_training, 100 * c.in_training_residual.value_or(0));
+    if (c.overhead_in_training)
+      out += fmt::format("{}: in a training step o is {:.2f} and O {:.2f} times that of ping-pong, residual {:.1f} %\n",
+                         id, *c.overhead_in_training, c.overhead_per_byte_in_training.value_or(1),
+                         100 * c.in_training_residual.value_or(0));
     if (c.computing_loss)
       out += fmt::format("{}: computing loses {:.2f} ns for each ns of them on its core, residual {:.1f} %\n", id,
                          *c.computing_loss, 100 * c.computing_loss_residual.value_or(0));

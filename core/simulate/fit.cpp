@@ -129,6 +129,20 @@ std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {
   return f;
 }
 
+std::array<double, 2> least_squares_step(const std::vector<double>& errors,
+                                         const std::array<std::vector<double>, 2>& derivatives, double damping,
+                                         double most) {
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const auto& [first, second] = derivatives;
+  const double a = product(first, first) + damping, b = product(first, second), c = product(second, second) + damping;
+  const double x = -product(first, errors), y = -product(second, errors), determinant = a * c - b * b;
+  if (!(determinant > 0)) return {0, 0}; // no error depends on them
+  return {std::clamp((c * x - b * y) / determinant, -most, most),
+          std::clamp((a * y - b * x) / determinant, -most, most)};
+}
+
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names) {
   std::map<std::string, std::size_t> known;
   for (const std::string& name : names) known.emplace(name, known.size());

@@ -256,8 +256,9 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
   r.only(t, path,
-         {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual", "in_training",
-          "in_training_residual", "computing_loss", "computing_loss_residual"});
+         {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual",
+          "overhead_in_training", "overhead_per_byte_in_training", "in_training_residual", "computing_loss",
+          "computing_loss_residual"});
   const std::string dotted = path + ".";
   r.take_ns(t, dotted, "latency", c.latency_ns);
   r.take_ns(t, dotted, "overhead", c.overhead_ns);
@@ -266,7 +267,8 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");
   r.take(t, dotted, "residual", c.residual);
-  r.take(t, dotted, "in_training", c.in_training);
+  r.take(t, dotted, "overhead_in_training", c.overhead_in_training);
+  r.take(t, dotted, "overhead_per_byte_in_training", c.overhead_per_byte_in_training);
   r.take(t, dotted, "in_training_residual", c.in_training_residual);
   r.take(t, dotted, "computing_loss", c.computing_loss);
   r.take(t, dotted, "computing_loss_residual", c.computing_loss_residual);
@@ -387,8 +389,9 @@ machine_file parse_machine(const std::string& name, const std::string& text, con
              "expected samples_per_second with batch, operations_per_second, result, or times of tensors, got none of "
              "them");
   if (const toml_node* const t = r.table(root, "", "contention")) {
-    r.only(*t, "contention", {"workers", "slowdown"});
+    r.only(*t, "contention", {"workers", "slowdown", "operations"});
     m.contention = r.take_curve(*t, "contention.", "workers", "slowdown");
+    if (t->find("operations")) m.operation_contention = r.take_curve(*t, "contention.", "workers", "operations");
   }
   if (const toml_node* const t = r.table(root, "", "work")) {
     std::vector<std::string> known = {"default"};
@@ -462,6 +465,12 @@ double contention_of(const machine_file& m, double workers) {
   if (workers <= most) return workers < m.contention.front().first ? 1 : between(m.contention, workers);
   const double shared_then = cores > 0 ? std::max(1.0, most / cores) : 1;
   return slowdown * sharing / shared_then;
+}
+
+double operation_contention_of(const machine_file& m, double ranks) {
+  const curve& all = m.operation_contention;
+  if (all.empty() || ranks < all.front().first) return 1;
+  return ranks < all.back().first ? between(all, ranks) : all.back().second;
 }
 
 double load_factor(const machine_file& m, std::uint32_t host, double threads) {

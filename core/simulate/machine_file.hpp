@@ -37,9 +37,9 @@ struct message_costs {
   double bytes_per_ns = 10;                         // 1 / G
   double add_ns_per_byte = 0;                       // of a receive that adds, on top of O
   std::optional<double> residual;                   // of the fit, relative; std::nullopt: written by hand
-  // How many times those of ping-pong `overhead_ns` and `overhead_ns_per_byte` are, where calibrate has fitted them to
-  // steps of two workers; the residual is that of the steps' time. For people.
-  std::optional<double> in_training, in_training_residual;
+  // How many times that of ping-pong `overhead_ns` is, and the same of `overhead_ns_per_byte`, where calibrate has fitted
+  // them to steps of two workers; the residual is that of the steps' time. For people.
+  std::optional<double> overhead_in_training, overhead_per_byte_in_training, in_training_residual;
   // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt:
   // unknown, nothing. Its residual is that of the time that computing takes.
   std::optional<double> computing_loss, computing_loss_residual;
@@ -71,6 +71,9 @@ struct machine_file {
   std::vector<double> quantiles;
   // How many times longer computing takes beside the other workers of a host: by number of workers, ascending.
   std::vector<std::pair<double, double>> contention;
+  // The same of operations of strategies, which take memory bandwidth: by number of ranks of a host that run them at
+  // once, ascending. Empty: as long as alone.
+  std::vector<std::pair<double, double>> operation_contention;
 
   double work_ns_per_byte = 0.1;                   // of a strategy's operations, for each byte read or written
   std::map<std::string, double> work_of;           // the same of named operations: "apply", "axpy"
@@ -129,6 +132,10 @@ double step_ns_of(const machine_file& m, double batch);
 // [any] Returns how many times longer computing takes if `workers` workers share a host: interpolated; beyond the last
 // number that was measured, in proportion to the workers where they are more than the cores. 1 if nothing is known.
 double contention_of(const machine_file& m, double workers);
+
+// [any] Returns how many times longer operations of strategies take if `ranks` ranks of a host run them at once:
+// interpolated; beyond the last number that was measured, as long as with that. 1 if nothing is known.
+double operation_contention_of(const machine_file& m, double ranks);
 
 // [any] Returns how many times longer computing takes on a host whose workers have `threads` threads, because others
 // take core_load of its cores: those that are idle first, if the number of cores is known.

@@ -77,6 +77,8 @@ std::string machine_text(const machine_file& m) {
     out += "\n[contention]\n";
     line("workers", list_of(m.contention, &std::pair<double, double>::first));
     line("slowdown", list_of(m.contention, &std::pair<double, double>::second));
+    if (!m.operation_contention.empty())
+      line("operations", list_of(m.operation_contention, &std::pair<double, double>::second));
   }
   out += "\n[work] # ns for each byte that an operation reads or writes\n";
   line("default", rounded(m.work_ns_per_byte));
@@ -90,9 +92,10 @@ std::string machine_text(const machine_file& m) {
     line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
     line("add_per_byte", rounded(c.add_ns_per_byte));
     if (c.residual) line("residual", rounded(*c.residual));
-    if (c.in_training) {
+    if (c.overhead_in_training && c.overhead_per_byte_in_training) {
       out += "# overheads are so many times those of ping-pong: in a training step, caches are cold\n";
-      line("in_training", rounded(*c.in_training));
+      line("overhead_in_training", rounded(*c.overhead_in_training));
+      line("overhead_per_byte_in_training", rounded(*c.overhead_per_byte_in_training));
     }
     if (c.in_training_residual) line("in_training_residual", rounded(*c.in_training_residual));
     if (c.computing_loss) {

@@ -91,6 +91,19 @@ double slowness_of(const run_to_simulate& r, std::uint32_t worker) {
          load_factor(*r.machine, layout.host_of[worker], workers * static_cast<double>(r.config->cluster.threads));
 }
 
+// How many times longer the operations of ranks take than those of one rank alone: on each host all its servers work at
+// once, or without servers all its workers, as the last of them have their gradients at about the same time. The value
+// of the fullest host counts for all.
+double operations_beside(const run_to_simulate& r) {
+  const cluster_layout& layout = r.run->job.layout;
+  std::map<std::uint32_t, double> at_once;
+  for (std::uint32_t k = 0; k < layout.servers; ++k) at_once[layout.host_of[layout.server_rank[k]]] += 1;
+  for (std::uint32_t w = 0; w < layout.workers && !layout.servers; ++w) at_once[layout.host_of[w]] += 1;
+  double most = 1;
+  for (const auto& [host, ranks] : at_once) most = std::max(most, ranks);
+  return operation_contention_of(*r.machine, most);
+}
+
 // The link that the transport `shaped` gives each rank, in place of those of hosts.
 std::optional<network_link> shaped_link(const component_choice& transport, double goodput) {
   if (transport.id != "shaped") return {};
@@ -191,8 +204,9 @@ void set_cores(const run_to_simulate& r, simulation_setup& s) {
 std::int64_t update_at_end(const run_to_simulate& r) {
   if (!r.run->communicates) return std::numeric_limits<std::int64_t>::max();
   if (r.run->job.layout.servers) return 0;
-  const double all = update_ns(*r.machine, *r.tensors) +
-                     rows_ns(*r.machine, *r.tables, *r.config, static_cast<double>(r.facts->model.batch_per_worker));
+  const double alone = update_ns(*r.machine, *r.tensors) +
+                       rows_ns(*r.machine, *r.tables, *r.config, static_cast<double>(r.facts->model.batch_per_worker));
+  const double all = alone * operations_beside(r);
   const auto bucket = r.config->strategy.parameters.find("bucket");
   if (bucket == r.config->strategy.parameters.end() || !bucket->second.is_number()) return std::llround(all);
   const auto bytes = static_cast<double>(r.facts->model.weight_bytes);
@@ -347,9 +361,10 @@ simulation_setup setup_of(const run_to_simulate& r) {
   s.network.collectives = r.facts->collectives;
   set_links(r, s);
   set_cores(r, s);
-  s.work.ns_per_byte = m.work_ns_per_byte;
+  const double beside = operations_beside(r);
+  s.work.ns_per_byte = m.work_ns_per_byte * beside;
   for (const auto& [name, kind] : timed_operations())
-    if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name));
+    if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name) * beside);
   s.work.in_turn = true;
   std::vector<double> slowness;
   std::map<double, std::uint32_t> kinds;

@@ -197,6 +197,35 @@ TEST_CASE("operations of more ranks than cores take turns, also where hosts shar
   CHECK(shared > 0.2 * own);
 }
 
+TEST_CASE("operations take longer where several ranks of a host run them at once") {
+  const folder s;
+  const std::string compute = "[compute]\nbatch = 32\nsamples_per_second = 3200\n[work]\napply = 1\n";
+  std::ofstream(s.path / "alone.toml") << compute;
+  std::ofstream(s.path / "beside.toml") << compute
+                                        << "[contention]\nworkers = [1, 2]\nslowdown = [1, 1]\noperations = [1, 3]\n";
+  int number = 0;
+  const auto entry = [&](const std::string& file, const std::string& options) {
+    const std::string out = " --out o" + std::to_string(number++);
+    return simulated(s, "--machine " + file + out + " --set cluster.workers=2 " + options).at("results").at(0);
+  };
+  const std::string without_sweep = experiment.substr(0, experiment.find("[sweep]"));
+  std::ofstream(s.path / "x.toml") << without_sweep;
+  const auto update = [](const json& e) { return e.at("time").at("update").get<double>(); };
+  const double alone = update(entry("beside.toml", "--set cluster.hosts=2"));
+  CHECK(alone == doctest::Approx(5 * 1e-9 * 4 * (1 << 20)).epsilon(0.01)); // of 4 MiB of weights
+  CHECK(update(entry("beside.toml", "")) == doctest::Approx(3 * alone));
+  // With servers, these update: one works alone, two on one host do not.
+  std::string with_servers = without_sweep;
+  with_servers.replace(with_servers.find("\"allreduce\""), 31, "\"sync_ps\"\n");
+  REQUIRE(with_servers.find("ring") == std::string::npos);
+  std::ofstream(s.path / "x.toml") << with_servers;
+  const auto rate = [&](const std::string& file, const std::string& servers) {
+    return entry(file, "--set cluster.servers=" + servers).at("samples_per_second").at("median").get<double>();
+  };
+  CHECK(rate("beside.toml", "1") == rate("alone.toml", "1"));
+  CHECK(rate("beside.toml", "2") < 0.9 * rate("alone.toml", "2"));
+}
+
 TEST_CASE("collectives that are not modelled as they are give a warning, and only these") {
   const folder s;
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));

@@ -82,4 +82,5 @@ def main():
     print(f"\nmedian error {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %")
 
 
-main()
+if __name__ == "__main__":
+    main()

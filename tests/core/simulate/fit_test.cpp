@@ -3,6 +3,10 @@
 
 #include "base/failure.hpp"
 
+#include <array>
+#include <cmath>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 using namespace regatta;
@@ -31,6 +35,22 @@ void add_step(rank_trace& t, std::uint64_t at, std::uint64_t slower) {
 }
 
 } // namespace
+
+TEST_CASE("a least-squares step solves linear errors, and is bounded and damped") {
+  // errors = 1 + 2 x, 3 - y, x + y + 3.5: all zero at x = -0.5, y = 3 but the last, which is 6 there.
+  const std::vector<double> errors{1, 3, -2.5};
+  const std::array<std::vector<double>, 2> derivatives{{{2, 0, 1}, {0, -1, 1}}};
+  const auto exact = least_squares_step(errors, derivatives, 0, 10);
+  CHECK(exact[0] == doctest::Approx(-0.5));
+  CHECK(exact[1] == doctest::Approx(3));
+  CHECK(least_squares_step(errors, derivatives, 0, 1)[1] == 1);
+  CHECK(std::abs(least_squares_step(errors, derivatives, 10, 10)[1]) < 1);
+  // Errors that a parameter does not change do not move it.
+  const auto one = least_squares_step({1, 1}, {{{1, 1}, {0, 0}}}, 1e-4, 10);
+  CHECK(one[0] == doctest::Approx(-1).epsilon(0.001));
+  CHECK(one[1] == 0);
+  CHECK(least_squares_step({1, 1}, {{{0, 0}, {0, 0}}}, 0, 10) == std::array<double, 2>{0, 0});
+}
 
 TEST_CASE("a line through points on a line, and never a negative part") {
   const line_fit f = fit_line({{0, 10}, {100, 30}, {1000, 210}});

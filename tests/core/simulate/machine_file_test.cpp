@@ -91,6 +91,18 @@ TEST_CASE("computing shares the cores beyond the numbers of workers that were me
   CHECK(contention_of(parse_machine("m.toml", rates), 8) == 1);
 }
 
+TEST_CASE("operations of several ranks at once take longer, where that was measured") {
+  const machine_file m =
+      parse_machine("m.toml", rates + "[contention]\nworkers = [1, 3]\nslowdown = [1, 1.1]\noperations = [1, 2]\n");
+  CHECK(operation_contention_of(m, 1) == 1);
+  CHECK(operation_contention_of(m, 2) == doctest::Approx(1.5));
+  CHECK(operation_contention_of(m, 8) == 2);
+  CHECK(operation_contention_of(parse_machine("m.toml", rates), 8) == 1);
+  CHECK(refusal(rates + "[contention]\nworkers = [1, 2]\nslowdown = [1, 2]\noperations = 1\n", "")
+            .find("contention.operations: expected as many numbers as contention.workers has, 2, got 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("computing that takes no core does not share any") {
   const machine_file m = parse_machine("m.toml", "[machine]\ncores = 2\n[compute]\non_cores = false\nbatch = 1\n"
                                                  "samples_per_second = 1\n[network]\ncore_load = 0.5\n");
@@ -180,10 +192,11 @@ TEST_CASE("a written file is read back") {
   m.variation = 0.0125;
   m.quantiles = {0.9, 1, 1.25};
   m.contention = {{1, 1}, {2, 1.25}};
+  m.operation_contention = {{1, 1}, {2, 1.5}};
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 2.5, 0.0125, 1.25, 0.03125};
+  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 0.75, 2.5, 0.0125, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(!r.on_cores);
@@ -195,6 +208,7 @@ TEST_CASE("a written file is read back") {
   CHECK(r.variation == m.variation);
   CHECK(r.quantiles == m.quantiles);
   CHECK(r.contention == m.contention);
+  CHECK(r.operation_contention == m.operation_contention);
   CHECK(r.work_of == m.work_of);
   CHECK(r.transports == m.transports);
   CHECK(r.between == m.between);
