@@ -20,7 +20,8 @@ public:
   static constexpr std::uint32_t lanes = 2;
 
   // `own` is the number of the honest rank, 0 or 1, and `own_ring` the bytes of its rings; the peer has the other number.
-  explicit lying_peer(std::uint32_t own = 0, std::uint64_t own_ring = ring_bytes) : other(1 - own), control(other, 2, lanes, ring_bytes) {
+  explicit lying_peer(std::uint32_t own = 0, std::uint64_t own_ring = ring_bytes)
+      : other(1 - own), control(other, 2, lanes, ring_bytes) {
     host_.struct_size = sizeof host_;
     host_.log = [](void*, std::int32_t, const char*) {};
     host_.fail = [](void*, rg_status status, const char*) { return status; };
