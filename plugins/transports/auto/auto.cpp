@@ -2,8 +2,8 @@
 //
 // Two transports in one: `inside` between ranks of one host, `between` for ranks of different hosts. listen()
 // determines on which of them this rank has peers. A side without peers is not opened and costs nothing, so that on one
-// host this transport is `inside` alone. A rank with peers on both sides sleeps on both at once (extension
-// regatta.wait/1).
+// host this transport is `inside` alone. A rank with operations on one side sleeps on that side, one with operations on
+// both sleeps on both at once (extension regatta.wait/1), which takes more system calls.
 //
 // A group's native collectives run on the side that connects all of its members. A collective is offered if every side
 // that has native collectives offers it.
@@ -90,15 +90,21 @@ public:
     if (between_.used()) between_.transport.connect(between, deadline - std::min(deadline, rg::now_ns()));
   }
 
-  rg_status send(const rg_transfer& t) { return of(t).send(t); }
-  rg_status recv(const rg_transfer& t) { return of(t).recv(t); }
+  rg_status send(const rg_transfer& t) {
+    side& s = of(t);
+    return begun(s, s.transport.send(t));
+  }
+  rg_status recv(const rg_transfer& t) {
+    side& s = of(t);
+    return begun(s, s.transport.recv(t));
+  }
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
-    if (only_) return only_->transport.poll(timeout_ns, spin_ns, out);
+    if (only_) return poll(*only_, timeout_ns, spin_ns, out);
     std::uint64_t start = 0;
     for (;;) {
-      std::uint32_t count = inside_.transport.poll(0, 0, out);
-      count += between_.transport.poll(0, 0, out.subspan(count));
+      std::uint32_t count = poll(inside_, 0, 0, out);
+      count += poll(between_, 0, 0, out.subspan(count));
       if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
       const std::uint64_t now = rg::now_ns();
       if (start == 0) start = now;
@@ -167,7 +173,7 @@ public:
     bool all_apart = true;
     for (std::size_t a = 0; a < members.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) all_apart &= host(members[a]) != host(members[b]);
-    const side* s = one_host ? &inside_ : all_apart ? &between_ : nullptr;
+    side* s = one_host ? &inside_ : all_apart ? &between_ : nullptr;
     if (!s || !s->native.split)
       throw rg::error(RG_E_UNSUPPORTED,
                       "auto: expected a group whose members are all on one host, or each on a host of its "
@@ -190,7 +196,7 @@ public:
     const group_of& g = groups_[c.group];
     rg_collective inner = c;
     inner.group = g.number;
-    return rg::nested::check(g.home->native.begin(g.home->transport.self(), &inner));
+    return begun(*g.home, rg::nested::check(g.home->native.begin(g.home->transport.self(), &inner)));
   }
 
 private:
@@ -205,17 +211,28 @@ private:
     rg_collectives native{};
     std::vector<std::uint32_t> peers;
     rg_world world{};
+    std::uint64_t outstanding = 0; // operations whose completion poll() has not returned
   };
   struct group_of {
-    const side* home;
+    side* home;
     std::uint32_t number; // number on that side
   };
 
   side& side_of(std::uint32_t rank) { return host_of_[rank] == host_of_[rank_] ? inside_ : between_; }
-  rg::nested& of(const rg_transfer& t) {
+  side& of(const rg_transfer& t) {
     if (t.peer >= host_of_.size() || t.peer == rank_)
       throw rg::error(RG_E_OPERATION, "auto: rank " + std::to_string(t.peer) + ": there is no connection");
-    return side_of(t.peer).transport;
+    return side_of(t.peer);
+  }
+  // Counts an operation that has begun (RG_OK); after RG_AGAIN it has not. Returns `status`.
+  static rg_status begun(side& s, rg_status status) {
+    s.outstanding += status == RG_OK;
+    return status;
+  }
+  static std::uint32_t poll(side& s, std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = s.transport.poll(timeout_ns, spin_ns, out);
+    s.outstanding -= count;
+    return count;
   }
 
   void put(std::uint64_t number) {
@@ -238,14 +255,15 @@ private:
 
   bool take_wake_up() { return woken_.load(std::memory_order_relaxed) && woken_.exchange(false); }
 
-  // Sleeps until a side has something to do; may return early. Returns completions only if it had to poll a side for
-  // them.
+  // Sleeps until a side has something to do; may return early. Returns the completions of a side that it polled.
   std::uint32_t sleep(std::uint64_t timeout_ns, std::span<rg_completion> out) {
+    if (!inside_.outstanding != !between_.outstanding) // nothing can complete on the other side; wake() wakes both
+      return poll(inside_.outstanding ? inside_ : between_, timeout_ns, 0, out);
     if (!inside_.wait || !between_.wait) {
       // Polls each side in turn, for a moment. Completions may be found that much later, but the rank does not spin.
       const std::uint64_t turn = std::min(timeout_ns, alone_ns);
-      const std::uint32_t count = inside_.transport.poll(turn, 0, out);
-      return count + (count ? 0 : between_.transport.poll(turn, 0, out));
+      const std::uint32_t count = poll(inside_, turn, 0, out);
+      return count + (count ? 0 : poll(between_, turn, 0, out));
     }
     std::array<pollfd, 2> both{};
     for (std::size_t i = 0; i < both.size(); ++i) {
