@@ -26,12 +26,18 @@ namespace layers_cases {
 // The environment may name another executor: an emulated GPU's (tests/gpu), or the real one (tests/gpu/run-all.sh).
 inline const char* const other_executor = std::getenv("REGATTA_EXECUTOR_PLUGIN");
 inline const std::string executor_plugin = other_executor ? other_executor : REGATTA_EXECUTOR;
-// Returns whether to test this case: all, or the one that the environment names. If that is "?", the names of all are
-// printed, each in a line "layer: NAME", and none is tested.
-inline bool is_wanted(const char* name) {
-  static const char* const only = std::getenv("REGATTA_LAYER");
-  if (only && std::string(only) == "?") std::printf("layer: %s\n", name);
-  return !only || std::string(only) == name;
+// Returns the cases to test: all, or the one that the environment names, which must be among them. If that is "?", the
+// names of all are printed, each in a line "layer: NAME", and none is tested.
+template <class Case> std::vector<const Case*> wanted(const std::vector<Case>& cases) {
+  const char* const only = std::getenv("REGATTA_LAYER");
+  const bool prints = only && std::string(only) == "?";
+  std::vector<const Case*> all;
+  for (const Case& c : cases) {
+    if (prints) std::printf("layer: %s\n", c.name);
+    if (!only || std::string(only) == c.name) all.push_back(&c);
+  }
+  REQUIRE(all.empty() == prints);
+  return all;
 }
 // How much further from the reference one may be that does not add up in nearly its order.
 inline const double looser = std::getenv("REGATTA_LOOSER") ? std::strtod(std::getenv("REGATTA_LOOSER"), nullptr) : 1;
