@@ -44,9 +44,7 @@ for name in all_reduces push_pulls; do
   check "$name: $part of iperf3's $(awk "BEGIN { printf \"%.1f\", $limit / 1e6 }") MB/s" is "$part >= 0.95"
 done
 
-# Prints the rows where, of all turns, the third best time of `auto` is above the third worst of `tcp`, and the best time
-# above the best.
-slower_cases() {
+slower_cases() { # prints the rows where the third best time of `auto` is above the third worst of `tcp`, of all turns
   python3 - turn-* <<'PY'
 import csv, sys
 times = {}
@@ -60,7 +58,7 @@ for (transport, *case), of in times.items():
         continue
     pairs += 1
     auto, tcp = sorted(of), sorted(times["tcp", *case])
-    if auto[2] > 1.1 * tcp[-3] and auto[0] > 1.1 * tcp[0]:
+    if auto[2] > 1.1 * tcp[-3]:
         wrong += 1
         text = [" ".join(f"{1e6 * seconds:.1f}" for seconds in each) for each in (auto, tcp)]
         print(f"auto is slower than tcp: {case}: {text[0]} us, {text[1]} us")
@@ -69,9 +67,9 @@ sys.exit(wrong > 0 or pairs == 0)
 PY
 }
 # Eight, because messages of several ranks over one link meet each other in more than one way: halving and doubling of
-# 64 KiB on 4 ranks takes 1.10 ms or 1.39 ms, over either transport, so that its best times count; and two ranks that
-# happen to be on one core do not wait for each other to wake up: 1 KiB takes 21 us in place of 70 us, so that the others
-# count. So `auto` counts as slower only if its best time and its third best time are.
+# 32 KiB on 4 ranks takes 560 us or 700 us, over either transport, and two ranks that happen to be on one core do not wait
+# for each other to wake up: 1 KiB takes 21 us in place of 70 us. So the times of eight turns overlap, unless one
+# transport is slower.
 for turn in 1 2 3 4 5 6 7 8; do
   check "turn $turn: tcp and auto between 2 and 4 ranks" comm 2 --transport tcp,auto --ranks 2,4 --op allreduce \
     --no-pin --min 1KiB --max 1MiB --factor 2 --seconds 0.1

@@ -147,6 +147,23 @@ TEST_CASE("a run has the counters of the transport's own, by rank, of the timed 
   }
 }
 
+TEST_CASE("by default, two ranks copy messages of 512 KiB into the ring of shm, and a smaller ring takes fewer") {
+  const temporary_folder s;
+  const auto counters = [&](const std::string& options) -> json {
+    const json r =
+        results(s,
+                "[model]\nplugin = \"null\"\ntensors = 1\nbytes = \"1MiB\"\n[cluster]\nworkers = 2\n[measure]\n"
+                "warmup = 1\nsteps = 4\nrepeats = 1\nbaseline = false\n",
+                "--set strategy.plugin=allreduce --set strategy.algorithm=ring --set transport.plugin=shm" + options);
+    return r.at(0).at("repeats").at(0).at("case").at("transport_counters").at(0);
+  };
+  const json usual = counters(""), small = counters(" --set transport.ring=256KiB");
+  CHECK(usual.at("eager_messages") >= 4);
+  CHECK(usual.at("direct_messages") == 0);
+  CHECK(small.at("eager_messages") == 0);
+  CHECK(small.at("direct_messages") == usual.at("eager_messages"));
+}
+
 TEST_CASE("resume runs what is missing and refuses another experiment") {
   const temporary_folder s;
   results(s, tiny);

@@ -57,8 +57,8 @@ public:
           .unit(RG_UNIT_BYTES),
       rg::field(
           "ring", &parameters::ring,
-          "buffer of messages in flight, per peer, lane and direction, at least 16 KiB; memory is taken when used; "
-          "0: 8 MiB divided by the number of peers, 256 KiB to 4 MiB")
+          "buffer of messages in flight, per peer, lane and direction; memory is taken when used; less than 16 KiB "
+          "counts as 16 KiB; 0: 8 MiB divided by the number of peers, 256 KiB to 4 MiB")
           .range(0, 1 << 30)
           .unit(RG_UNIT_BYTES),
       rg::field(
@@ -70,9 +70,6 @@ public:
 
   shm_transport(const rg_host* host, const parameters& p)
       : home_(host, static_cast<std::uint64_t>(p.heap)), given_ring_(static_cast<std::uint64_t>(p.ring)) {
-    if (given_ring_ > 0 && given_ring_ < smallest_given_ring)
-      throw rg::error(RG_E_CONFIG, "shm: expected a ring of 0 or at least " + std::to_string(smallest_given_ring) +
-                                       " bytes, got " + std::to_string(given_ring_));
     home_.eager = static_cast<std::uint64_t>(p.eager);
   }
 
@@ -265,14 +262,12 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t smallest_given_ring = 16 << 10;
-
   // Returns the bytes of each ring of a rank with this number of peers. Large rings have room for eager messages of
   // several hundred KiB; with many peers they would take too much memory.
   std::uint64_t ring_bytes(std::uint64_t peers) const {
-    constexpr std::uint64_t all = 8 << 20, least = 256 << 10, most = 4 << 20;
-    const std::uint64_t bytes =
-        given_ring_ ? given_ring_ : std::clamp(all / std::max<std::uint64_t>(peers, 1), least, most);
+    constexpr std::uint64_t all = 8 << 20, least = 256 << 10, most = 4 << 20, least_given = 16 << 10;
+    const std::uint64_t bytes = given_ring_ ? std::max(given_ring_, least_given)
+                                            : std::clamp(all / std::max<std::uint64_t>(peers, 1), least, most);
     return round_up(bytes, 4 * cache_line);
   }
 
