@@ -129,18 +129,33 @@ std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {
   return f;
 }
 
-std::array<double, 2> least_squares_step(const std::vector<double>& errors,
-                                         const std::array<std::vector<double>, 2>& derivatives, double damping,
-                                         double most) {
+std::vector<double> least_squares_step(const std::vector<double>& errors,
+                                       const std::vector<std::vector<double>>& derivatives, double damping,
+                                       double most) {
   const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   };
-  const auto& [first, second] = derivatives;
-  const double a = product(first, first) + damping, b = product(first, second), c = product(second, second) + damping;
-  const double x = -product(first, errors), y = -product(second, errors), determinant = a * c - b * b;
-  if (!(determinant > 0)) return {0, 0}; // no error depends on them
-  return {std::clamp((c * x - b * y) / determinant, -most, most),
-          std::clamp((a * y - b * x) / determinant, -most, most)};
+  // The normal equations. Their matrix is positive definite, so elimination needs no pivots.
+  const std::size_t n = derivatives.size();
+  std::vector<std::vector<double>> rows(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < n; ++k)
+      rows[i].push_back(product(derivatives[i], derivatives[k]) + (i == k ? damping : 0));
+    rows[i].push_back(-product(derivatives[i], errors));
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t below = i + 1; below < n; ++below) {
+      const double times = rows[below][i] / rows[i][i];
+      for (std::size_t k = i; k <= n; ++k) rows[below][k] -= times * rows[i][k];
+    }
+  std::vector<double> step(n);
+  for (std::size_t i = n; i-- > 0;) {
+    double right = rows[i][n];
+    for (std::size_t k = i + 1; k < n; ++k) right -= rows[i][k] * step[k];
+    step[i] = right / rows[i][i];
+  }
+  for (double& x : step) x = std::clamp(x, -most, most);
+  return step;
 }
 
 traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names) {

@@ -6,7 +6,6 @@
 #include "simulate/machine_file.hpp"
 #include "timeline/rank_trace.hpp"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,12 +41,12 @@ struct loss_fit {
 };
 std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples);
 
-// [any] Returns the changes of two parameters that make the sum of squares of `errors` smallest, if these are linear with
+// [any] Returns the changes of parameters that make the sum of squares of `errors` smallest, if these are linear with
 // these derivatives, plus `damping` times the squares of the changes (Levenberg 1944); each at most `most`, up or down.
-// Requires as many derivatives of each parameter as errors.
-std::array<double, 2> least_squares_step(const std::vector<double>& errors,
-                                         const std::array<std::vector<double>, 2>& derivatives, double damping,
-                                         double most);
+// `derivatives` has, for each parameter, one of each error. Requires damping above 0.
+std::vector<double> least_squares_step(const std::vector<double>& errors,
+                                       const std::vector<std::vector<double>>& derivatives, double damping,
+                                       double most);
 
 // The times of a step's parts in a trace of one worker, in ns.
 struct traced_times {

@@ -128,6 +128,12 @@ public:
   }
 
   // A share of at least 0 and below 1.
+  void take_part(const toml_node& of, const std::string& path, const char* name, double& to) {
+    constexpr const char* expected = "a number from 0 to 1";
+    take(of, path, name, to, 0, expected);
+    if (to > 1)
+      refuse(*of.find(name), path + name, fmt::format("expected {}, got {}", expected, quoted(*of.find(name))));
+  }
   void take_share(const toml_node& of, const std::string& path, const char* name, double& to) {
     take(of, path, name, to, 0, "a number from 0, below 1");
     if (to < 1) return;
@@ -242,8 +248,7 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
     r.take(t, path, "operations_per_second", m.operations, 1, "FLOP/s, from 1");
     if (!t.find("operations_per_second")) m.rates = r.take_curve(t, path, "batch", "samples_per_second");
   }
-  r.take(t, path, "forward_share", m.forward_share, 0, "a number from 0 to 1");
-  if (m.forward_share > 1) r.refuse(*t.find("forward_share"), "compute.forward_share", "expected a number from 0 to 1");
+  r.take_part(t, path, "forward_share", m.forward_share);
   m.by_bytes = r.take_either<std::string>(t, path, "share", "even", "bytes");
   r.take_ns(t, path, "input", m.input_ns);
   r.take_ns(t, path, "other", m.other_ns);
@@ -256,13 +261,14 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
   r.only(t, path,
-         {"latency", "overhead", "overhead_per_byte", "gap", "bandwidth", "add_per_byte", "residual",
-          "overhead_in_training", "overhead_per_byte_in_training", "in_training_residual", "computing_loss",
-          "computing_loss_residual"});
+         {"latency", "overhead", "overhead_per_byte", "send_share", "gap", "bandwidth", "add_per_byte", "residual",
+          "overhead_in_training", "overhead_per_byte_in_training", "in_training_residual", "apply_in_training",
+          "computing_loss", "computing_loss_residual"});
   const std::string dotted = path + ".";
   r.take_ns(t, dotted, "latency", c.latency_ns);
   r.take_ns(t, dotted, "overhead", c.overhead_ns);
   r.take(t, dotted, "overhead_per_byte", c.overhead_ns_per_byte, 0, "ns for each byte, from 0");
+  r.take_part(t, dotted, "send_share", c.send_share);
   r.take_ns(t, dotted, "gap", c.gap_ns);
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");
@@ -270,6 +276,7 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take(t, dotted, "overhead_in_training", c.overhead_in_training);
   r.take(t, dotted, "overhead_per_byte_in_training", c.overhead_per_byte_in_training);
   r.take(t, dotted, "in_training_residual", c.in_training_residual);
+  r.take(t, dotted, "apply_in_training", c.apply_in_training, 0, "a number from 0");
   r.take(t, dotted, "computing_loss", c.computing_loss);
   r.take(t, dotted, "computing_loss_residual", c.computing_loss_residual);
 }

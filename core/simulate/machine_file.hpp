@@ -32,7 +32,8 @@ struct touched_table {
 // The costs of a message between two ranks, in the names of LogGOPS.
 struct message_costs {
   double latency_ns = 0;                            // L
-  double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O
+  double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O: the mean of the sender's and the receiver's
+  double send_share = 0.5;                          // the sender's part of 2 * O
   double gap_ns = 0;                                // g
   double bytes_per_ns = 10;                         // 1 / G
   double add_ns_per_byte = 0;                       // of a receive that adds, on top of O
@@ -40,6 +41,7 @@ struct message_costs {
   // How many times that of ping-pong `overhead_ns` is, and the same of `overhead_ns_per_byte`, where calibrate has fitted
   // them to steps of two workers; the residual is that of the steps' time. For people.
   std::optional<double> overhead_in_training, overhead_per_byte_in_training, in_training_residual;
+  double apply_in_training = 1; // how many times as long "apply" takes after messages: gradients are not in the caches
   // ns that computing loses for each ns of a processor's work on messages, where no core is idle; std::nullopt:
   // unknown, nothing. Its residual is that of the time that computing takes.
   std::optional<double> computing_loss, computing_loss_residual;

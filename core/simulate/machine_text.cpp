@@ -88,6 +88,7 @@ std::string machine_text(const machine_file& m) {
     line("latency", ns_text(c.latency_ns));
     line("overhead", ns_text(c.overhead_ns));
     line("overhead_per_byte", rounded(c.overhead_ns_per_byte));
+    if (c.send_share != 0.5) line("send_share", rounded(c.send_share));
     line("gap", ns_text(c.gap_ns));
     line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
     line("add_per_byte", rounded(c.add_ns_per_byte));
@@ -98,6 +99,10 @@ std::string machine_text(const machine_file& m) {
       line("overhead_per_byte_in_training", rounded(*c.overhead_per_byte_in_training));
     }
     if (c.in_training_residual) line("in_training_residual", rounded(*c.in_training_residual));
+    if (c.apply_in_training != 1) {
+      out += "# `apply` of [work] takes so many times as long on gradients that were received\n";
+      line("apply_in_training", rounded(c.apply_in_training));
+    }
     if (c.computing_loss) {
       out += "# ns that computing loses for each ns that its core works on messages\n";
       line("computing_loss", rounded(*c.computing_loss));

@@ -136,6 +136,11 @@ std::string carrier_of(const case_config& c) {
   return carrier != "auto" ? carrier : c.cluster.hosts > 1 ? "tcp" : "shm";
 }
 
+// How many times as long an update takes as that of a worker alone, because its gradients have been received.
+double apply_in_training(const run_to_simulate& r) {
+  return r.run->communicates ? costs_of(*r.machine, carrier_of(*r.config)).apply_in_training : 1;
+}
+
 void set_links(const run_to_simulate& r, simulation_setup& s) {
   const std::string carrier = carrier_of(*r.config);
   const message_costs& costs = costs_of(*r.machine, carrier);
@@ -145,6 +150,7 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   n.urgent_lanes_first = carrier != "tcp" || r.config->transport.id == "shaped";
   n.overhead_ns = whole(costs.overhead_ns);
   n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
+  n.send_share = costs.send_share;
   n.add_ns_per_byte = costs.add_ns_per_byte;
   n.gap_ns = whole(costs.gap_ns);
   n.seed = r.seed;
@@ -204,7 +210,7 @@ void set_cores(const run_to_simulate& r, simulation_setup& s) {
 std::int64_t update_at_end(const run_to_simulate& r) {
   if (!r.run->communicates) return std::numeric_limits<std::int64_t>::max();
   if (r.run->job.layout.servers) return 0;
-  const double alone = update_ns(*r.machine, *r.tensors) +
+  const double alone = update_ns(*r.machine, *r.tensors) * apply_in_training(r) +
                        rows_ns(*r.machine, *r.tables, *r.config, static_cast<double>(r.facts->model.batch_per_worker));
   const double all = alone * operations_beside(r);
   const auto bucket = r.config->strategy.parameters.find("bucket");
@@ -364,7 +370,10 @@ simulation_setup setup_of(const run_to_simulate& r) {
   const double beside = operations_beside(r);
   s.work.ns_per_byte = m.work_ns_per_byte * beside;
   for (const auto& [name, kind] : timed_operations())
-    if (m.work_of.count(name)) s.work.of_kind.emplace_back(kind, m.work_of.at(name) * beside);
+    if (m.work_of.count(name)) {
+      const double received = kind == RG_OP_APPLY ? apply_in_training(r) : 1;
+      s.work.of_kind.emplace_back(kind, m.work_of.at(name) * beside * received);
+    }
   s.work.in_turn = true;
   std::vector<double> slowness;
   std::map<double, std::uint32_t> kinds;

@@ -25,6 +25,8 @@ links::links(std::vector<std::uint32_t> link_of, const network_options& options,
           !options.tiers.empty() ||
           std::ranges::any_of(options.links, [](const network_link& l) { return std::isfinite(l.in_bytes_per_ns); })),
       jitters_(std::ranges::any_of(options.links, [](const network_link& l) { return l.jitter_ns > 0; })),
+      send_ns_per_byte_(2 * options.overhead_ns_per_byte * options.send_share),
+      receive_ns_per_byte_(2 * options.overhead_ns_per_byte * (1 - options.send_share)),
       inside_(static_cast<std::uint32_t>(options.links.size())) {
   const std::size_t ranks = link_of_.size();
   for (const network_link& l : options_.links) outgoing_.push_back({.bytes_per_ns = l.out_bytes_per_ns});
@@ -38,8 +40,7 @@ links::links(std::vector<std::uint32_t> link_of, const network_options& options,
     incoming_.resize(incoming_.size() + std::size_t{2} * groups_.back(), {.ns_per_byte = 1 / t.bytes_per_ns});
   }
   if (!overhead_) return;
-  receivers_.resize(ranks);
-  processor_until_.resize(ranks);
+  processors_.resize(ranks);
   outbox_.resize(ranks, nothing);
 }
 
@@ -62,9 +63,8 @@ std::uint64_t links::jitter(const network_message& m) {
   return last - without;
 }
 
-std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes) const {
-  return messages * options_.overhead_ns +
-         static_cast<std::uint64_t>(static_cast<double>(bytes) * options_.overhead_ns_per_byte);
+std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const {
+  return messages * options_.overhead_ns + static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
 }
 
 // ------------------------------------------------------------------------------------------------- the sender ---
@@ -77,9 +77,9 @@ void links::submit(std::uint32_t m) {
     b = batches_.take();
     batches_[b].link = x.from; // a processor
     if (in_turn()) {
-      const std::uint64_t begin = begin_sending(x.from, cost(1, x.bytes));
+      const std::uint64_t begin = begin_sending(x.from, cost(1, x.bytes, send_ns_per_byte_));
       batches_[b].messages.push(all_, m);
-      batches_[b].not_before = processor_until_[x.from];
+      batches_[b].not_before = processors_[x.from].busy_until;
       return events_.at(begin + options_.overhead_ns, batch_prepared, b);
     }
     outbox_[x.from] = b;
@@ -92,8 +92,9 @@ void links::submit(std::uint32_t m) {
 
 // Begins the work of a sender's processor on messages. Returns when.
 std::uint64_t links::begin_sending(std::uint32_t rank, std::uint64_t ns) {
-  const std::uint64_t begin = sink_.works(rank, false, std::max(events_.now(), processor_until_[rank]), ns);
-  processor_until_[rank] = begin + ns;
+  std::uint64_t& until = processors_[rank].busy_until;
+  const std::uint64_t begin = sink_.works(rank, false, std::max(events_.now(), until), ns);
+  until = begin + ns;
   return begin;
 }
 
@@ -101,8 +102,8 @@ void links::settle_processors() {
   for (const std::uint32_t rank : dirty_outboxes_) {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
-    const std::uint64_t begin = begin_sending(rank, cost(batches_[b].count, batches_[b].bytes));
-    batches_[b].not_before = processor_until_[rank];
+    const std::uint64_t begin = begin_sending(rank, cost(batches_[b].count, batches_[b].bytes, send_ns_per_byte_));
+    batches_[b].not_before = processors_[rank].busy_until;
     events_.at(begin + options_.overhead_ns, batch_prepared, b);
   }
   dirty_outboxes_.clear();
@@ -255,7 +256,7 @@ void links::passed(std::uint32_t b) {
 void links::process(std::uint32_t m) {
   if (!overhead_) return sink_.delivered(m);
   const network_message& x = all_[m];
-  incoming& stage = receivers_[x.to];
+  incoming& stage = processors_[x.to];
   add_to(stage, dirty_receivers_, x.to, m);
   if (sink_.adds(x))
     batches_[stage.open].takes += static_cast<std::uint64_t>(static_cast<double>(x.bytes) * options_.add_ns_per_byte);
@@ -265,9 +266,9 @@ void links::process(std::uint32_t m) {
 void links::begin_processor(incoming& stage) {
   const std::uint32_t b = std::exchange(stage.open, nothing), rank = batches_[b].link;
   const batch& x = batches_[b];
-  const std::uint64_t ns = x.takes + cost(x.count, x.bytes);
+  const std::uint64_t ns = x.takes + cost(x.count, x.bytes, receive_ns_per_byte_);
   stage.busy_until = sink_.works(rank, true, std::max(stage.busy_until, x.first), ns) + x.takes;
-  pass(stage, b, options_.overhead_ns_per_byte, options_.overhead_ns, options_.overhead_ns, batch_received);
+  pass(stage, b, receive_ns_per_byte_, options_.overhead_ns, options_.overhead_ns, batch_received);
 }
 
 void links::begin_incoming(std::uint32_t link) {
@@ -286,7 +287,7 @@ void links::settle_incoming() {
   for (const std::uint32_t link : settling_) begin_incoming(link);
   settling_.clear();
   settling_.swap(dirty_receivers_);
-  for (const std::uint32_t rank : settling_) begin_processor(receivers_[rank]);
+  for (const std::uint32_t rank : settling_) begin_processor(processors_[rank]);
   settling_.clear();
 }
 

@@ -91,7 +91,7 @@ private:
   std::uint64_t latency(const network_message& m) const;
   std::uint64_t jitter(const network_message& m);
   std::uint32_t stage_of(const network_message& m) const; // number in incoming_ of its next one; nothing: it has none
-  std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes) const; // of a processor
+  std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
   std::uint64_t begin_sending(std::uint32_t rank, std::uint64_t ns);
@@ -117,17 +117,17 @@ private:
   message_sink& sink_;
   // Whether there are host links, overheads, incoming links that take time, links with jitter.
   bool hosts_, overhead_, receives_, jitters_;
-  std::uint32_t inside_; // number of the first link inside a host
+  double send_ns_per_byte_, receive_ns_per_byte_; // of processors
+  std::uint32_t inside_;                          // number of the first link inside a host
   slab<batch> batches_;
   std::vector<outgoing> outgoing_;
-  std::vector<incoming> incoming_;             // by link; then of each tier: up and down by switch_tier::group_of
-  std::vector<std::uint32_t> tier_begin_;      // by tier: the number of its first link up in incoming_
-  std::vector<std::uint32_t> groups_;          // by tier: their number
-  std::vector<std::uint64_t> arrives_;         // with jitter, by sender, receiver and lane: when the last message does
-  std::uint64_t delays_ = 0;                   // with jitter: numbers drawn
-  std::vector<incoming> receivers_;            // processors, by rank
-  std::vector<std::uint64_t> processor_until_; // of sends, by rank
-  std::vector<std::uint32_t> outbox_;          // shared: batch of this instant, by rank
+  std::vector<incoming> incoming_;        // by link; then of each tier: up and down by switch_tier::group_of
+  std::vector<std::uint32_t> tier_begin_; // by tier: the number of its first link up in incoming_
+  std::vector<std::uint32_t> groups_;     // by tier: their number
+  std::vector<std::uint64_t> arrives_;    // with jitter, by sender, receiver and lane: when the last message does
+  std::uint64_t delays_ = 0;              // with jitter: numbers drawn
+  std::vector<incoming> processors_;      // by rank: of its sends and receives
+  std::vector<std::uint32_t> outbox_;     // shared: batch of this instant, by rank
   std::vector<std::uint32_t> dirty_links_, dirty_incoming_, dirty_receivers_, dirty_outboxes_, settling_;
 };
 

@@ -66,11 +66,12 @@ struct network_options {
   std::vector<switch_tier> tiers;
   std::uint64_t seed = 1; // of the jitter
   network_link inside{10.0, std::numeric_limits<double>::infinity(), 500};
-  // The work of a rank for each message, beside the model's computing. Sends take turns, and so do receives beside
-  // them. A send takes o + bytes * O before its last byte can leave. A receive takes as long from its first byte on,
-  // and at least o after its last byte.
+  // The work of a rank for each message, beside the model's computing. One thread of a rank does it, so its sends and
+  // receives take turns. A send takes o + bytes * O before its last byte can leave. A receive takes as long from its
+  // first byte on, and at least o after its last byte.
   std::uint64_t overhead_ns = 0;   // o
-  double overhead_ns_per_byte = 0; // O
+  double overhead_ns_per_byte = 0; // O, the mean of the sender's and the receiver's
+  double send_share = 0.5;         // the sender's part of 2 * O, from 0 to 1
   double add_ns_per_byte = 0;      // on top of O, of a receive that adds: a server's sum
   std::uint64_t gap_ns = 0;        // g, the time that a link takes for each message beside its bytes
 };

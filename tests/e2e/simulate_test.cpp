@@ -214,6 +214,12 @@ TEST_CASE("operations take longer where several ranks of a host run them at once
   const double alone = update(entry("beside.toml", "--set cluster.hosts=2"));
   CHECK(alone == doctest::Approx(5 * 1e-9 * 4 * (1 << 20)).epsilon(0.01)); // of 4 MiB of weights
   CHECK(update(entry("beside.toml", "")) == doctest::Approx(3 * alone));
+  // On received gradients, beside which the run of one worker is as before.
+  std::ofstream(s.path / "received.toml") << compute << "[transport.tcp]\napply_in_training = 1.5\n";
+  const json received = entry("received.toml", "--set cluster.hosts=2 --set measure.baseline=true"),
+             fresh = entry("alone.toml", "--set cluster.hosts=2 --set measure.baseline=true");
+  CHECK(update(received) == doctest::Approx(1.5 * alone));
+  CHECK(received.at("baseline_samples_per_second") == fresh.at("baseline_samples_per_second"));
   // With servers, these update: one works alone, two on one host do not.
   std::string with_servers = without_sweep;
   with_servers.replace(with_servers.find("\"allreduce\""), 31, "\"sync_ps\"\n");

@@ -15,7 +15,7 @@ REGATTA = os.environ.get("REGATTA", str(ROOT / "build/release/bin/regatta"))
 ROUNDS = 3
 WORKERS = 2
 MODELS = {  # [model], the batch of a worker, timed steps
-    "mlp": ('plugin = "mlp"\nhidden = [512, 512]', 64, 60),
+    "mlp": ('plugin = "mlp"\nhidden = [512, 512]', 64, 200),
     "resnet18": ('plugin = "resnet50"\ninput = "cifar10"\ndepth = 18\nwidth = 32', 32, 12),
     "vgg16": ('plugin = "vgg16"\ninput = "cifar10"', 16, 12),
 }

@@ -153,9 +153,9 @@ def machine_of(cell):
 
     A model that sleeps takes no core, however many ranks share this machine. o and O are those over the limited link;
     over `shaped` those of ping-pong without a limit: two ranks would wake up for each of its chunks, but many ranks,
-    which wait for a core, find several. Both leave out the factors by which the calibration multiplies o and O
-    (`overhead_in_training`, `overhead_per_byte_in_training`): they stand for what two ranks waited for, which here is
-    waking up rather than work of a core.
+    which wait for a core, find several. Both leave out what the calibration fits to steps of two ranks (factors of o
+    and O, `send_share`, `apply_in_training`): it stands for what these waited for, which here is waking up rather than
+    work of a core.
     """
     text = calibration_of(cell.rate, cell.size).read_text()
     text = re.sub(r"(?m)^\[compute\]$", "[compute]\non_cores = false", text)
@@ -167,6 +167,7 @@ def machine_of(cell):
                       for key, number, unit in re.findall(r'(?m)^(\w+) = "?([0-9.]+)([a-z]*)"?$', tcp) if unit in UNITS}
         costs = {key: calibrated[key] / calibrated.get(key + "_in_training", 1)
                  for key in ("overhead", "overhead_per_byte")}
+    text = re.sub(r"(?m)^(send_share|apply_in_training) = .*\n", "", text)
     for key, ns in costs.items():
         text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {ns}", text)
         assert count == 1, f"{key} stands {count} times in the machine file"

@@ -39,17 +39,22 @@ void add_step(rank_trace& t, std::uint64_t at, std::uint64_t slower) {
 TEST_CASE("a least-squares step solves linear errors, and is bounded and damped") {
   // errors = 1 + 2 x, 3 - y, x + y + 3.5: all zero at x = -0.5, y = 3 but the last, which is 6 there.
   const std::vector<double> errors{1, 3, -2.5};
-  const std::array<std::vector<double>, 2> derivatives{{{2, 0, 1}, {0, -1, 1}}};
-  const auto exact = least_squares_step(errors, derivatives, 0, 10);
+  const std::vector<std::vector<double>> derivatives{{2, 0, 1}, {0, -1, 1}};
+  const auto exact = least_squares_step(errors, derivatives, 1e-12, 10);
   CHECK(exact[0] == doctest::Approx(-0.5));
   CHECK(exact[1] == doctest::Approx(3));
-  CHECK(least_squares_step(errors, derivatives, 0, 1)[1] == 1);
+  CHECK(least_squares_step(errors, derivatives, 1e-12, 1)[1] == 1);
   CHECK(std::abs(least_squares_step(errors, derivatives, 10, 10)[1]) < 1);
   // Errors that a parameter does not change do not move it.
-  const auto one = least_squares_step({1, 1}, {{{1, 1}, {0, 0}}}, 1e-4, 10);
+  const auto one = least_squares_step({1, 1}, {{1, 1}, {0, 0}}, 1e-4, 10);
   CHECK(one[0] == doctest::Approx(-1).epsilon(0.001));
   CHECK(one[1] == 0);
-  CHECK(least_squares_step({1, 1}, {{{0, 0}, {0, 0}}}, 0, 10) == std::array<double, 2>{0, 0});
+  CHECK(least_squares_step({1, 1}, {{0, 0}, {0, 0}}, 1e-4, 10) == std::vector<double>{0, 0});
+  // Three parameters, of which no error depends on one alone: 1 + x + y, 2 + y + z, 3 + x + z.
+  const auto three = least_squares_step({1, 2, 3}, {{1, 0, 1}, {1, 1, 0}, {0, 1, 1}}, 1e-12, 10);
+  CHECK(three[0] == doctest::Approx(-1));
+  CHECK(std::abs(three[1]) < 1e-6);
+  CHECK(three[2] == doctest::Approx(-2));
 }
 
 TEST_CASE("a line through points on a line, and never a negative part") {

@@ -44,6 +44,18 @@ TEST_CASE("errors have positions, and all are shown at once") {
   CHECK(refusal("schema = \"regatta.machine/9\"\n" + rates).find("m.toml:1:10: error: schema") == 0);
 }
 
+TEST_CASE("a share of the sender's is from 0 to 1, and half by default") {
+  const auto costs = [](const std::string& text) {
+    return parse_machine("m.toml", rates + "[transport.tcp]\n" + text).transports.at("tcp");
+  };
+  CHECK(costs("overhead_per_byte = 1\n").send_share == 0.5);
+  CHECK(costs("send_share = 1\n").send_share == 1);
+  CHECK(costs("apply_in_training = 1.5\n").apply_in_training == 1.5);
+  CHECK(refusal(rates + "[transport.tcp]\nsend_share = 1.1\n")
+            .find("m.toml:5:14: error: transport.tcp.send_share: "
+                  "expected a number from 0 to 1, got 1.1") != std::string::npos);
+}
+
 TEST_CASE("units are converted, and a network file takes the machine's place") {
   const machine_file m =
       parse_machine("m.toml", rates + "[transport.tcp]\nlatency = \"20us\"\nbandwidth = \"8Gbit/s\"\n[network]\n"
@@ -196,7 +208,7 @@ TEST_CASE("a written file is read back") {
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {5000, 7000, 0.25, 0, 2, 0.125, 0.0625, 0.75, 2.5, 0.0125, 1.25, 0.03125};
+  m.transports["tcp"] = {5000, 7000, 0.25, 0.75, 0, 2, 0.125, 0.0625, 0.75, 2.5, 0.0125, 1.5, 1.25, 0.03125};
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(!r.on_cores);

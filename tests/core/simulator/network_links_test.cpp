@@ -188,6 +188,25 @@ TEST_CASE("overheads: processors at both ends, which work while bytes are on the
   }
 }
 
+TEST_CASE("a processor does one thing at a time, and senders and receivers share the work as send_share says") {
+  for (const link_order order : {link_order::in_turn, link_order::shared}) {
+    CAPTURE(order == link_order::shared);
+    const auto delivered = [&](double send_share) {
+      network_options x = full_duplex(order, unlimited);
+      x.overhead_ns_per_byte = 3;
+      x.send_share = send_share;
+      road r(x, four);
+      const auto there = r.send(0, 1, 100), back = r.send(1, 0, 100);
+      r.pass();
+      CHECK(r.delivered_at[there] == r.delivered_at[back]);
+      return r.delivered_at[there];
+    };
+    CHECK(delivered(0.5) == 600);    // 300 for its send, then 300 for its receive
+    CHECK(delivered(1) == 600 + 10); // the last byte leaves after 600
+    CHECK(delivered(0) == 10 + 600); // the first byte comes after 10
+  }
+}
+
 TEST_CASE("switches: messages between groups share their links, up and down") {
   for (const link_order order : {link_order::in_turn, link_order::shared}) {
     CAPTURE(order == link_order::shared);
