@@ -151,9 +151,11 @@ int calibrate_verb(const calibrate_options& o) {
                        c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
                        100 * c.residual.value_or(0));
     if (c.overhead_in_training)
-      out += fmt::format("{}: in a training step o is {:.2f} and O {:.2f} times that of ping-pong, residual {:.1f} %\n",
-                         id, *c.overhead_in_training, c.overhead_per_byte_in_training.value_or(1),
-                         100 * c.in_training_residual.value_or(0));
+      out += fmt::format(
+          "{}: in a training step o is {:.2f} and O {:.2f} times that of ping-pong ({:.0f} % the sender's), "
+          "an update {:.2f} times that without messages, residual {:.1f} %\n",
+          id, *c.overhead_in_training, c.overhead_per_byte_in_training.value_or(1), 100 * c.send_share,
+          c.apply_in_training, 100 * c.in_training_residual.value_or(0));
     if (c.computing_loss)
       out += fmt::format("{}: computing loses {:.2f} ns for each ns of them on its core, residual {:.1f} %\n", id,
                          *c.computing_loss, 100 * c.computing_loss_residual.value_or(0));

@@ -359,14 +359,18 @@ const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations() {
                                                                          {"copy", RG_OP_COPY},
                                                                          {"axpy", RG_OP_AXPY},
                                                                          {"scale", RG_OP_SCALE},
+                                                                         {"clip", RG_OP_CLIP},
                                                                          {"accumulate", RG_OP_ACCUMULATE},
                                                                          {"convert", RG_OP_CONVERT},
                                                                          {"top_k", RG_OP_TOP_K},
                                                                          {"select", RG_OP_SELECT},
                                                                          {"gemm", RG_OP_GEMM},
+                                                                         {"gather_rows", RG_OP_GATHER_ROWS},
+                                                                         {"scatter_rows", RG_OP_SCATTER_ROWS},
                                                                          {"rows_apply", RG_OP_ROWS_APPLY},
                                                                          {"rows_read", RG_OP_ROWS_READ},
-                                                                         {"rows_add", RG_OP_ROWS_ADD}};
+                                                                         {"rows_add", RG_OP_ROWS_ADD},
+                                                                         {"rows_write", RG_OP_ROWS_WRITE}};
   return all;
 }
 

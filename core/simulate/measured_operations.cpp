@@ -2,12 +2,16 @@
 #include "simulate/measured_operations.hpp"
 
 #include "device/host.hpp"
+#include "experiment/experiment.hpp"
 #include "memory/arithmetic.hpp"
+#include "optimizer/rule.hpp"
+#include "optimizer/table.hpp"
 #include "results/statistics.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include <regatta/clock.hpp>
@@ -56,6 +60,30 @@ double ns_of_gemm() {
   return ns / static_cast<double>(3 * std::max(rg::bytes_of(g), rg::flops_of(g)));
 }
 
+// Adds those on rows of sparse tables and matrices: of 64 elements, each row once, in an order that no cache foresees.
+void add_rows(std::map<std::string, double>& all, std::vector<float>& listed, std::vector<float>& table) {
+  constexpr std::uint64_t row = 64, rows = elements / row, stride = 40'503; // odd: coprime to the number of rows
+  std::vector<std::int64_t> numbers(rows);
+  for (std::uint64_t i = 0; i < rows; ++i) numbers[i] = static_cast<std::int64_t>(i * stride % rows);
+  const update_rule rule(optimizer_config(), 1);
+  row_table sparse(rule, {rows, row},
+                   [](std::span<const std::uint64_t> some, float* out) { std::fill_n(out, some.size() * row, 0.0f); });
+  sparse.write(numbers, 1, listed.data()); // allocates the rows
+  all["rows_write"] = ns_of([&] { sparse.write(numbers, 1, listed.data()); }) / (3 * buffer_bytes);
+  all["rows_add"] = ns_of([&] { sparse.add(numbers, listed.data()); }) / (3 * buffer_bytes);
+  const auto of_table = [&](std::uint64_t i) { return table.data() + static_cast<std::uint64_t>(numbers[i]) * row; };
+  all["gather_rows"] = ns_of([&] {
+                         for (std::uint64_t i = 0; i < rows; ++i)
+                           std::copy_n(of_table(i), row, listed.data() + i * row);
+                       }) /
+                       (2 * buffer_bytes);
+  all["scatter_rows"] = ns_of([&] {
+                          for (std::uint64_t i = 0; i < rows; ++i)
+                            std::copy_n(listed.data() + i * row, row, of_table(i));
+                        }) /
+                        (2 * buffer_bytes);
+}
+
 } // namespace
 
 std::map<std::string, double> measure_operations() {
@@ -81,6 +109,8 @@ std::map<std::string, double> measure_operations() {
   all["copy"] = ns_of([&] { host.copy(y.data(), x.data(), elements * sizeof(float)); }) / (2 * buffer_bytes);
   all["axpy"] = each(RG_OP_AXPY, y.data(), 3 * buffer_bytes);
   all["scale"] = each(RG_OP_SCALE, y.data(), 2 * buffer_bytes);
+  w.max_norm = 1;
+  all["clip"] = each(RG_OP_CLIP, y.data(), 2 * buffer_bytes);
   all["accumulate"] = each(RG_OP_ACCUMULATE, y.data(), 3 * buffer_bytes);
   w.type = RG_BF16;
   all["convert"] = each(RG_OP_CONVERT, y.data(), 1.5 * buffer_bytes);
@@ -92,6 +122,7 @@ std::map<std::string, double> measure_operations() {
   all["top_k"] = each(RG_OP_TOP_K, values.data(), buffer_bytes + 8.0 * selected);
   all["select"] = each(RG_OP_SELECT, values.data(), buffer_bytes + 8.0 * selected);
   all["gemm"] = ns_of_gemm();
+  add_rows(all, x, y);
   return all;
 }
 

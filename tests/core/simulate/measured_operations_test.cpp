@@ -11,7 +11,8 @@ using namespace regatta;
 
 TEST_CASE("operations of strategies are measured, each with a name that a machine file may have") {
   const std::map<std::string, double> all = measure_operations();
-  for (const char* name : {"fill", "copy", "axpy", "scale", "accumulate", "convert", "top_k", "select", "gemm"}) {
+  for (const char* name : {"fill", "copy", "axpy", "scale", "clip", "accumulate", "convert", "top_k", "select", "gemm",
+                           "gather_rows", "scatter_rows", "rows_add", "rows_write"}) {
     CAPTURE(name);
     REQUIRE(all.contains(name));
     CHECK(all.at(name) > 0);
