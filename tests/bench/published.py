@@ -47,6 +47,7 @@ SIMULATIONS = {
     "servers": simulation(WHAT_IF, "servers", "../published/vgg16-machine.toml", f"../published/{VGG16_NETWORK}"),
     "compression": simulation(WHAT_IF, "compression", "machine.toml"),
     "slow-host": simulation(WHAT_IF, "slow-host", "machine.toml"),
+    "slow-host-allreduce": simulation(WHAT_IF, "slow-host-allreduce", "machine.toml"),
     "faster-network": simulation(WHAT_IF, "faster-network", "machine.toml"),
 }
 
