@@ -39,8 +39,8 @@ double shared_cores::share(std::uint32_t group, std::uint64_t now, work_kind kin
 
 // Delays the end of computing by work that is over, and by work that goes on from now without a pause.
 void shared_cores::lose(member& r, std::uint64_t now, double past, double coming, double share) {
-  double more = coming * share;
-  if (share < 1) more = std::min(more, static_cast<double>(r.end - now) * share / (1 - share));
+  const double most = std::min(share, 0.5); // of the time in which both go on
+  const double more = std::min(coming * share, static_cast<double>(r.end - now) * most / (1 - most));
   const auto ns = static_cast<std::uint64_t>(std::llround(past * share + more));
   r.end += ns;
   r.lost += ns;
@@ -53,26 +53,34 @@ void shared_cores::compute(std::uint32_t rank, std::uint64_t now, std::uint64_t 
   const std::uint32_t group = options_.group_of[rank];
   for (const work_kind kind : {send, receive, operation}) {
     double coming = 0;
-    for (const std::uint32_t m : members_[group])
-      coming += static_cast<double>(std::max(ranks_[m].works_until[kind], now) - now);
+    for (const std::uint32_t m : members_[group]) {
+      const auto& works = ranks_[m].works[kind];
+      coming += static_cast<double>(std::max(works.until, now) - now) * works.part;
+    }
     if (coming > 0 && ns) lose(r, now, 0, coming, share(group, now, kind));
   }
 }
 
-void shared_cores::work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t ns, std::uint64_t end) {
+std::uint64_t shared_cores::work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t earliest,
+                                 std::uint64_t ns) {
+  if (!ns) return earliest;
   const std::uint32_t group = options_.group_of[rank];
-  std::uint64_t& until = ranks_[rank].works_until[kind];
-  until = std::max(until, end);
-  if (!ns) return;
+  const std::uint64_t from = begin(rank, earliest, ns), over = std::min(from + ns, now),
+                      coming = from + ns - std::max(from, over);
   const double part = share(group, now, kind);
-  const std::uint64_t begin = end - ns;
+  member& own = ranks_[rank];
+  const std::uint64_t computing = own.end - std::min(std::max(from, now), own.end);
+  const std::uint64_t shared = part > 0 ? std::min(coming, computing) : 0; // the computing that it takes turns with
+  const std::uint64_t end = from + ns + shared;
+  if (end > own.works[kind].until)
+    own.works[kind] = {end, coming ? static_cast<double>(coming) / static_cast<double>(coming + shared) : 1};
   for (const std::uint32_t m : members_[group]) {
     member& r = ranks_[m];
     if (r.end <= now) continue;
-    const std::uint64_t over = std::min(end, now), from = std::min(std::max(begin, r.begin), over);
-    lose(r, now, static_cast<double>(over - from), static_cast<double>(end - std::min(std::max(begin, now), end)),
-         part);
+    const std::uint64_t past = over - std::min(std::max(from, r.begin), over);
+    lose(r, now, static_cast<double>(past), static_cast<double>(coming), part);
   }
+  return end;
 }
 
 } // namespace regatta

@@ -4,7 +4,6 @@
 // threads that do so wake up and take a core from computing, which goes on later.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,8 +23,9 @@ struct cores_options {
 };
 
 // Times are virtual, in ns. While no core of a group is idle, work of w ns on messages takes w * loss / cores from each
-// rank that computes meanwhile, and work of w ns on an operation w / cores. Computing that ends before the work does
-// loses its part only.
+// rank that computes meanwhile, and work of w ns on an operation w / cores. Computing and work have equal shares of a
+// core, as the scheduler of Linux gives them: work takes twice as long until the computing of its rank ends, and
+// computing loses no more than it has left.
 class shared_cores {
 public:
   enum work_kind : std::uint8_t { send, receive, operation };
@@ -38,19 +38,21 @@ public:
   std::uint64_t end(std::uint32_t rank) const { return ranks_[rank].end; }
   // Returns the ns that computing of a rank has lost so far.
   std::uint64_t lost(std::uint32_t rank) const { return ranks_[rank].lost; }
-  // Begins work of `ns` on one core, for a message or an operation of a rank. Returns when it begins: at `earliest`; or,
-  // if the group has more ranks than cores and does not compute on them, once a core is free. (Where ranks compute on
-  // these cores, compute() would count the time in which work waits as work.)
-  std::uint64_t begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns);
-  // A rank works for `ns` until `end`. Work of one kind of one rank takes turns.
-  void work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t ns, std::uint64_t end);
+  // A rank works for `ns` on a message or an operation, on one core, from `earliest` on, which may be in the past. Returns
+  // when it ends. If the group has more ranks than cores and does not compute on them, work waits until a core is free.
+  // Work of one kind of one rank takes turns.
+  std::uint64_t work(std::uint32_t rank, work_kind kind, std::uint64_t now, std::uint64_t earliest, std::uint64_t ns);
 
 private:
   struct member {
     std::uint64_t begin = 0, end = 0; // of computing without a pause
     std::uint64_t lost = 0;
-    std::array<std::uint64_t, 3> works_until{}; // by work_kind
+    struct {
+      std::uint64_t until = 0;
+      double part = 1; // of the core, up to then
+    } works[3];        // by work_kind
   };
+  std::uint64_t begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns); // returns when a core is free
   double share(std::uint32_t group, std::uint64_t now, work_kind kind) const;
   void lose(member& r, std::uint64_t now, double past, double coming, double share);
 

@@ -117,9 +117,9 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   if (setup.recorder || cores_)
     x.work.begin = [this](std::uint64_t earliest, std::uint64_t ns, bool works) {
       shared_cores* const cores = works ? cores_ : nullptr;
-      const std::uint64_t end = (cores ? cores->begin(rank_, earliest, ns) : earliest) + ns;
-      if (setup_.recorder) setup_.recorder->work(rank_, network_.now(), ns, end);
-      if (cores) cores->work(rank_, shared_cores::operation, network_.now(), ns, end);
+      const std::uint64_t now = network_.now();
+      const std::uint64_t end = cores ? cores->work(rank_, shared_cores::operation, now, earliest, ns) : earliest + ns;
+      if (setup_.recorder) setup_.recorder->work(rank_, now, ns, end);
       return end;
     };
   x.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {

@@ -272,9 +272,7 @@ bool virtual_network::adds(const network_message& m) const {
 
 std::uint64_t virtual_network::works(std::uint32_t r, bool receives, std::uint64_t earliest, std::uint64_t ns) {
   if (!cores_) return earliest;
-  const std::uint64_t begin = cores_->begin(r, earliest, ns);
-  cores_->work(r, receives ? shared_cores::receive : shared_cores::send, now(), ns, begin + ns);
-  return begin;
+  return cores_->work(r, receives ? shared_cores::receive : shared_cores::send, now(), earliest, ns) - ns;
 }
 
 void virtual_network::delivered(std::uint32_t m) {
