@@ -23,99 +23,109 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
 // A cookie for the transport is the operation's index in operations_; the upper 32 bits count the uses of that index. A
 // cookie that comes back twice or was never issued thus differs from that of a pending operation, without following a
 // pointer.
-constexpr std::uint64_t one_use = std::uint64_t{1} << 32, index_mask = one_use - 1;
+constexpr std::uint64_t one_use = std::uint64_t{1} << 32;
 
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
                      std::string name, region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
                      std::uint32_t size, std::uint32_t lanes, trace_recorder* trace)
-    : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
+    : functions_(functions), self_(self), regions_(regions), on_host_(on_host), on_device_(on_device), trace_(trace),
+      rank_(rank), lanes_(lanes), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
       virtual_(functions.now && caps.flags & RG_CAP_VIRTUAL),
       ordered_(caps.flags & RG_CAP_ORDERED_RECEIVES || caps.p2p == RG_P2P_ORDERED), host_(host), name_(std::move(name)),
-      regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes), self_sends_(lanes),
-      self_receives_(lanes), trace_(trace), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
+      self_sends_(lanes), self_receives_(lanes), sequences_(trace ? std::size_t{size} * lanes * 2 : 0) {}
 
 transfers::~transfers() {
-  for (std::size_t i = 0; i < operation_count_; ++i)
-    if (const auto& scratch = operation_at(i).scratch; scratch && scratch->region) regions_.remove(scratch->region);
+  for (const auto& e : extras_)
+    if (e->region) regions_.remove(e->region);
 }
 
 transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
                                                const rg_buffer& buffer, tally* own) {
-  staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
-  auto& free = free_of(stage);
-  if (free.empty()) {
+  if (free_ == none) {
     if (operation_count_ % block == 0) operations_.push_back(std::make_unique<std::array<operation, block>>());
     operation& made = operation_at(operation_count_);
-    made.stage = stage;
-    made.transfer.struct_size = sizeof(rg_transfer);
-    made.transfer.cookie = operation_count_++;
-    for (std::vector<operation*>* list : {&free, &emptying_})
-      if (list->capacity() < operation_count_) list->reserve(2 * operation_count_);
-    free.push_back(&made);
+    made.index = operation_count_++;
+    made.behind = std::exchange(free_, made.index);
   }
-  operation* o = free.back();
-  free.pop_back();
-  o->cookie = cookie;
-  o->bytes = 0;
-  o->function = nullptr;
+  operation* const o = &operation_at(free_);
+  free_ = o->behind;
   o->target = buffer;
-  o->target_address = buffer.region ? regions_.address(buffer) : nullptr; // a barrier has no buffer
-  o->transfer.flags = 0;
-  o->transfer.peer = peer;
-  o->transfer.lane = lane;
-  o->transfer.buffer = buffer;
-  o->transfer.bytes = bytes_of(buffer);
-  o->transfer.address = o->target_address;
-  o->transfer.cookie += one_use;
-  o->transfer.wire = 0;
-  if ((o->own = own)) ++own->pending;
-  o->source = nullptr;
-  o->how = peer == rank_ ? path::self : path::transport;
+  o->more = nullptr;
+  ++o->uses;
+  o->peer = peer;
+  o->lane = static_cast<std::uint16_t>(lane);
   o->wire = 0;
-  o->receive = o->add = o->arrived = o->posted = false;
-  o->fence = o->busy = 0;
+  o->how = peer == rank_ ? path::self : path::transport;
+  o->on_device = regions_.on_device(buffer);
+  o->receive = o->add = o->collective = o->arrived = o->posted = false;
+  o->pending = true;
+  if ((o->engines = own))
+    (o->own = own)->pending += 1;
+  else
+    o->cookie = cookie;
   ++outstanding_;
   return o;
+}
+
+transfers::extra& transfers::more_of(operation* o) {
+  if (o->more) return *o->more;
+  std::vector<extra*>& free = free_extras_[o->on_device];
+  if (free.empty()) {
+    extras_.push_back(std::make_unique<extra>());
+    extras_.back()->on_device = o->on_device;
+    free.push_back(extras_.back().get());
+  }
+  o->more = free.back();
+  free.pop_back();
+  o->more->source = nullptr;
+  o->more->bytes = 0;
+  o->more->fence = o->more->busy = 0;
+  return *o->more;
+}
+
+void* transfers::address_of(const operation& o) const {
+  return o.target.region ? regions_.address(o.target) : nullptr; // a barrier has no buffer
+}
+
+rg_buffer transfers::buffer_of(const operation& o) const {
+  rg_buffer b = o.target;
+  if (o.how != path::scratch) return b;
+  if (o.wire) b.type = o.wire;
+  b.region = o.more->region;
+  b.offset = 0;
+  return b;
 }
 
 // The transport sees scratch memory, in the wire type.
 void transfers::through_scratch(operation* o) {
   o->how = path::scratch;
-  if (o->wire) o->transfer.buffer.type = o->wire;
-  o->transfer.bytes = bytes_of(o->transfer.buffer);
-  const std::uint64_t bytes = std::max<std::uint64_t>(o->transfer.bytes, 64);
-  if (!o->scratch) o->scratch = std::make_unique<scratch_of_operation>();
-  scratch_of_operation& scratch = *o->scratch;
-  if (scratch.bytes < bytes) {
-    if (scratch.region) regions_.remove(std::exchange(scratch.region, 0));
-    scratch.bytes = 0; // the next lines may throw
-    scratch.memory = nullptr;
-    if (!regions_.ghosts()) scratch.memory = o->stage->allocate_scratch(bytes);
-    scratch.region = regions_.add(scratch.memory.get(), bytes, o->stage->scratch_place());
-    scratch.bytes = bytes;
-  }
-  o->transfer.buffer.region = scratch.region;
-  o->transfer.buffer.offset = 0;
-  o->transfer.address = scratch.memory.get();
+  extra& scratch = more_of(o);
+  const std::uint64_t bytes = std::max<std::uint64_t>(bytes_of(buffer_of(*o)), 64);
+  if (scratch.memory_bytes >= bytes) return;
+  if (scratch.region) regions_.remove(std::exchange(scratch.region, 0));
+  scratch.memory_bytes = 0; // the next lines may throw
+  scratch.memory = nullptr;
+  if (!regions_.ghosts()) scratch.memory = stage_of(*o).allocate_scratch(bytes);
+  scratch.region = regions_.add(scratch.memory.get(), bytes, stage_of(*o).scratch_place());
+  scratch.memory_bytes = bytes;
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
                      std::uint32_t wire, tally* own) {
   operation* o = new_operation(cookie, peer, lane, buffer, own);
-  o->wire = wire;
+  o->wire = wire & 15; // no rg_type is larger
   if (trace_) begin_trace(o);
   if (o->how == path::self) {
+    more_of(o);
     self_sends_[lane].push(o);
     match_self(lane);
     return;
   }
-  if (o->stage->always_copies() || (wire && !converts_)) {
+  if (stage_of(*o).always_copies() || (wire && !converts_)) {
     through_scratch(o);
     if (!regions_.ghosts()) pack(o);
-  } else {
-    o->transfer.wire = wire;
   }
   post(o);
 }
@@ -125,19 +135,15 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   operation* o = new_operation(cookie, peer, lane, buffer, own);
   o->receive = true;
   o->add = add;
-  o->wire = wire;
+  o->wire = wire & 15; // no rg_type is larger
   if (trace_) begin_trace(o);
-  if (o->how == path::transport) {
-    if (o->stage->always_copies() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
-      through_scratch(o);
-    } else {
-      o->transfer.flags = add ? RG_TRANSFER_ADD : 0;
-      o->transfer.wire = wire;
-    }
-  }
+  if (o->how == path::transport &&
+      (stage_of(*o).always_copies() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))))
+    through_scratch(o);
   append_receive(o);
   if (o->how != path::transport) ++local_;
   if (o->how == path::self) {
+    more_of(o);
     self_receives_[lane].push(o);
     match_self(lane);
   } else {
@@ -147,15 +153,16 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
 
 void transfers::collective(const rg_op_collective& what, collective_function function, const rg_buffer* source,
                            const rg_buffer* target) {
-  const rg_buffer none{}, &from = source ? *source : none, &to = target ? *target : none;
+  const rg_buffer empty{}, &from = source ? *source : empty, &to = target ? *target : empty;
   operation* o = new_operation(what.op.cookie, rank_, 0, bytes_of(from) > bytes_of(to) ? from : target ? to : from);
   o->how = path::transport;
-  o->function = function;
-  if (!o->joint) {
-    o->joint = std::make_unique<rg_collective>();
-    o->joint->struct_size = sizeof(rg_collective);
+  o->collective = true;
+  more_of(o).function = function;
+  if (!o->more->joint) {
+    o->more->joint = std::make_unique<rg_collective>();
+    o->more->joint->struct_size = sizeof(rg_collective);
   }
-  rg_collective& joint = *o->joint;
+  rg_collective& joint = *o->more->joint;
   joint.kind = what.op.kind;
   joint.group = what.group;
   joint.root = what.root;
@@ -167,7 +174,7 @@ void transfers::collective(const rg_op_collective& what, collective_function fun
   joint.target_address = target ? regions_.address(to) : nullptr;
   joint.counts = what.counts;
   joint.target_counts = what.target_counts;
-  joint.cookie = o->transfer.cookie;
+  joint.cookie = cookie_of(*o);
   if (trace_) begin_trace(o);
   post(o);
 }
@@ -180,27 +187,32 @@ std::uint64_t transfers::now() const {
 // Also while nothing is recorded: sequence numbers of both ranks must agree, and a receive that is posted before the
 // traced steps may end in them.
 void transfers::begin_trace(operation* o) {
-  if (!o->traced) o->traced = std::make_unique<trace_event>();
-  trace_event& e = *o->traced;
+  std::unique_ptr<trace_event>& traced = more_of(o).traced;
+  if (!traced) traced = std::make_unique<trace_event>();
+  trace_event& e = *traced;
   e = {};
   e.bucket = std::exchange(bucket_, no_bucket);
-  if (!o->function) {
+  if (!o->collective) {
     e.kind = o->receive ? event_kind::receive : event_kind::send;
-    e.sequence = sequences_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]++;
+    e.sequence = sequences_[(o->peer * lanes_ + o->lane) * 2 + o->receive]++;
   }
   e.begin = now();
 }
 
-void transfers::end_trace(const operation& o) const {
+void transfers::end_trace(const operation& o, std::uint64_t bytes) const {
   if (!trace_->on()) return;
-  trace_event e = *o.traced;
+  trace_event e = *o.more->traced;
   const std::uint64_t time = now();
   if (e.end < e.begin || e.end > time) e.end = time; // 0: the transport did not say when it ended
   e.origin = event_origin::messages;
-  e.number = o.receive ? o.bytes : bytes_of(o.target);
-  e.peer = o.transfer.peer;
-  e.lane = o.transfer.lane;
-  trace_->add(e, o.function ? rg::operation_name(o.joint->kind) : o.receive ? "receive" : "send", "message", "bytes");
+  e.number = o.receive ? bytes : bytes_of(o.target);
+  e.peer = o.peer;
+  e.lane = o.lane;
+  trace_->add(e,
+              o.collective ? rg::operation_name(o.more->joint->kind)
+              : o.receive  ? "receive"
+                           : "send",
+              "message", "bytes");
 }
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
@@ -219,25 +231,40 @@ transfers::fifo& transfers::line_of(const operation* o) {
 
 void transfers::append_receive(operation* o) {
   o->before = last_receive_;
-  o->behind = nullptr;
-  (last_receive_ ? last_receive_->behind : first_receive_) = o;
-  last_receive_ = o;
+  o->behind = none;
+  (last_receive_ == none ? first_receive_ : operation_at(last_receive_).behind) = o->index;
+  last_receive_ = o->index;
 }
 
 void transfers::remove_receive(operation* o) {
-  (o->before ? o->before->behind : first_receive_) = o->behind;
-  (o->behind ? o->behind->before : last_receive_) = o->before;
+  (o->before == none ? first_receive_ : operation_at(o->before).behind) = o->behind;
+  (o->behind == none ? last_receive_ : operation_at(o->behind).before) = o->before;
 }
 
 bool transfers::try_post(operation* o) {
   // A transport that orders its own receives does not know of those that are copied to their target here.
   if (o->receive && o->how == path::transport && (local_ || !ordered_) && waits_for_earlier(o, ordered_)) return false;
-  if (o->busy && !o->stage->passed(o->busy)) return false;
-  o->busy = 0;
-  (o->function ? o->joint->after : o->transfer.after) = o->stage->fence_for_transport();
-  const rg_status s = o->function  ? o->function(self_, o->joint.get())
-                      : o->receive ? functions_.recv(self_, &o->transfer)
-                                   : functions_.send(self_, &o->transfer);
+  staging& stage = stage_of(*o);
+  if (o->more && o->more->busy && !stage.passed(o->more->busy)) return false;
+  rg_status s;
+  if (o->collective) {
+    o->more->joint->after = stage.fence_for_transport();
+    s = o->more->function(self_, o->more->joint.get());
+  } else {
+    const bool scratch = o->how == path::scratch;
+    rg_transfer t{};
+    t.struct_size = sizeof t;
+    t.flags = o->add && !scratch ? RG_TRANSFER_ADD : 0;
+    t.peer = o->peer;
+    t.lane = o->lane;
+    t.buffer = buffer_of(*o);
+    t.bytes = bytes_of(t.buffer);
+    t.address = scratch ? o->more->memory.get() : address_of(*o);
+    t.after = stage.fence_for_transport();
+    t.cookie = cookie_of(*o);
+    t.wire = scratch ? 0 : o->wire;
+    s = o->receive ? functions_.recv(self_, &t) : functions_.send(self_, &t);
+  }
   if (s == RG_OK) {
     o->posted = true;
     if (!o->receive) given_bytes_ += bytes_of(o->target);
@@ -245,7 +272,7 @@ bool transfers::try_post(operation* o) {
   }
   if (s == RG_AGAIN) return false;
   if (s == RG_E_PEER || s == RG_E_CANCELLED) {
-    end(o, s);
+    end(o, {.status = s});
     return true;
   }
   check(s, host_, fmt::format("{}: {}", name_, describe(*o)));
@@ -271,18 +298,18 @@ void transfers::match_self(std::uint32_t lane) {
     if (bytes_of(s->target) > bytes_of(r->target))
       throw failure(exit_code::plugin, fmt::format("the strategy sends itself {} bytes where it receives {}",
                                                    bytes_of(s->target), bytes_of(r->target)));
-    if (s->stage != r->stage)
+    if (s->on_device != r->on_device)
       throw failure(exit_code::plugin,
                     "the strategy sends to its own rank from a device's memory to the host's, or back");
-    r->source = s;
-    r->bytes = bytes_of(s->target);
+    r->more->source = s;
+    r->more->bytes = bytes_of(s->target);
     r->arrived = true;
     ++arrived_;
   }
 }
 
 bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
-  for (const operation* e = first_receive_; e && e != o; e = e->behind)
+  for (const operation* e = receive_at(first_receive_); e && e != o; e = receive_at(e->behind))
     if ((!only_local || e->how != path::transport) && overlap(e->target, o->target)) return true;
   return false;
 }
@@ -290,63 +317,65 @@ bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
 void transfers::pack(operation* o) {
   auto w = rg::make_versioned<rg_work>();
   w.kind = o->wire ? RG_OP_CONVERT : RG_OP_COPY;
-  w.target = o->transfer.address;
-  w.type = o->transfer.buffer.type;
-  w.source = o->target_address;
+  w.target = o->more->memory.get();
+  w.type = o->wire ? std::uint32_t{o->wire} : o->target.type;
+  w.source = address_of(*o);
   w.source_type = o->target.type;
   w.count = o->target.count;
-  o->busy = o->stage->pack(w);
+  o->more->busy = stage_of(*o).pack(w);
 }
 
 // Copies a received message to its target. Ghosts have no addresses and need no copy.
 rg_fence transfers::copy_to_target(const operation& o) {
-  const bool from_self = o.source;
+  const extra& e = *o.more;
   auto w = rg::make_versioned<rg_work>();
-  w.target = o.target_address;
-  w.source = from_self ? o.source->target_address : o.scratch->memory.get();
-  if (!w.target || !w.source || !o.bytes) return 0;
+  w.target = address_of(o);
+  w.source = e.source ? address_of(*e.source) : e.memory.get();
+  if (!w.target || !w.source || !e.bytes) return 0;
   w.kind = o.wire ? RG_OP_CONVERT : o.add ? RG_OP_AXPY : RG_OP_COPY;
   w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;
   w.type = w.kind == RG_OP_COPY ? std::uint32_t{RG_U8} : o.target.type; // any number of bytes
-  w.source_type = o.wire && !from_self ? o.wire : w.type;
+  w.source_type = o.wire && !e.source ? o.wire : w.type;
   w.round_to = o.wire;
-  w.count = o.bytes / (w.kind == RG_OP_COPY ? 1 : w.type == RG_F64 ? sizeof(double) : sizeof(float));
+  w.count = e.bytes / (w.kind == RG_OP_COPY ? 1 : w.type == RG_F64 ? sizeof(double) : sizeof(float));
   w.factor = 1;
-  const rg_fence busy = o.stage->unpack(w);
-  return from_self ? 0 : busy;
+  const rg_fence busy = stage_of(o).unpack(w);
+  return e.source ? 0 : busy;
 }
 
 // Copies messages that have arrived to their targets, unless they must wait for an earlier receive.
 void transfers::complete_local() {
   if (!arrived_) return;
-  for (operation *o = first_receive_, *next = nullptr; o && arrived_; o = next) {
-    next = o->behind;
+  for (operation *o = receive_at(first_receive_), *next = nullptr; o && arrived_; o = next) {
+    next = receive_at(o->behind);
     if (!o->arrived || waits_for_earlier(o, false)) continue;
     --arrived_;
     const rg_fence busy = copy_to_target(*o);
-    if (o->source) end(o->source, RG_OK);
-    end(o, RG_OK, busy); // removes it from the pending receives
+    if (o->more->source) end(o->more->source, {});
+    end(o, {.bytes = o->more->bytes, .fence = o->more->fence}, busy); // removes it from the pending receives
   }
 }
 
 std::string transfers::describe(const operation& o) {
-  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint->group);
+  if (o.collective)
+    return fmt::format("a collective of {} bytes{}", bytes_of(o.target),
+                       o.pending ? fmt::format(" in group {}", o.more->joint->group) : "");
   return fmt::format("a {} of {} bytes {} rank {} on lane {}", o.receive ? "receive" : "send", bytes_of(o.target),
-                     o.receive ? "from" : "to", o.transfer.peer, o.transfer.lane);
+                     o.receive ? "from" : "to", o.peer, o.lane);
 }
 
 // Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
 transfers::operation* transfers::operation_of(const rg_completion& c) const {
-  const std::uint64_t index = c.cookie & index_mask;
+  const auto index = static_cast<std::uint32_t>(c.cookie);
   operation* const o = index < operation_count_ ? &operation_at(index) : nullptr;
-  const bool latest = o && c.cookie == o->transfer.cookie;
+  const bool latest = o && c.cookie == cookie_of(*o);
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
-      : !latest && o && c.cookie >= one_use && c.cookie < o->transfer.cookie ? "poll() reports a completion twice"
-      : !latest                                   ? "poll() reports a completion whose cookie was never given"
-      : c.status > RG_OK                          ? "an operation ends with a status that is neither RG_OK nor an error"
-      : o->receive && c.bytes > o->transfer.bytes ? "a receive ends with more bytes than it has room for"
-                                                  : nullptr;
+      : !latest && o && c.cookie >= one_use && c.cookie < cookie_of(*o) ? "poll() reports a completion twice"
+      : !latest          ? "poll() reports a completion whose cookie was never given"
+      : c.status > RG_OK ? "an operation ends with a status that is neither RG_OK nor an error"
+      : o->receive && c.bytes > bytes_of(buffer_of(*o)) ? "a receive ends with more bytes than it has room for"
+                                                        : nullptr;
   if (wrong)
     throw failure(exit_code::plugin, fmt::format("{}: {} (cookie {:#x}, status {}, {} bytes{})", name_, wrong, c.cookie,
                                                  c.status, c.bytes, latest ? "; " + describe(*o) : ""));
@@ -358,43 +387,42 @@ void transfers::require_success() const {
   if (first_error_ != RG_OK) check(first_error_, host_, fmt::format("{}: {}", name_, failed_));
 }
 
-void transfers::end(operation* o, rg_status status, rg_fence busy, std::int32_t vendor_error) {
-  if (status != RG_OK && first_error_ == RG_OK) {
-    first_error_ = status;
+void transfers::end(operation* o, const rg_completion& how, rg_fence busy) {
+  if (how.status != RG_OK && first_error_ == RG_OK) {
+    first_error_ = how.status;
     failed_ = describe(*o);
-    if (vendor_error) failed_ += fmt::format(" (error {} of its library)", vendor_error);
+    if (how.vendor_error) failed_ += fmt::format(" (error {} of its library)", how.vendor_error);
   }
-  if (trace_) end_trace(*o);
-  if (o->own) {
+  if (trace_) end_trace(*o, how.bytes);
+  if (o->engines) {
     --o->own->pending;
-    o->own->received += o->receive ? o->bytes : 0;
+    o->own->received += o->receive ? how.bytes : 0;
   } else {
     rg_completion c{};
     c.cookie = o->cookie;
-    c.status = status;
-    c.bytes = o->bytes;
-    c.fence = o->fence;
+    c.status = how.status;
+    c.bytes = how.bytes;
+    c.fence = how.fence;
     ended_.push_back(c);
   }
   if (o->receive) {
     remove_receive(o);
     if (o->how != path::transport) --local_;
   }
-  o->busy = busy;
-  (busy ? emptying_ : free_of(o->stage)).push_back(o);
+  if (extra* const more = std::exchange(o->more, nullptr)) {
+    more->busy = busy;
+    (busy ? emptying_ : free_extras_[more->on_device]).push_back(more);
+  }
+  o->pending = false;
+  o->behind = std::exchange(free_, o->index);
   --outstanding_;
 }
 
 std::vector<transfers::open_operation> transfers::open() const {
   std::vector<const operation*> all;
-  for (const operation* o = first_receive_; o; o = o->behind) all.push_back(o);
-  const auto has = [](const std::vector<operation*>& some, const operation* o) {
-    return std::find(some.begin(), some.end(), o) != some.end();
-  };
-  for (std::size_t i = 0; i < operation_count_; ++i)
-    if (const operation& o = operation_at(i);
-        !o.receive && !has(free_[0], &o) && !has(free_[1], &o) && !has(emptying_, &o))
-      all.push_back(&o);
+  for (const operation* o = receive_at(first_receive_); o; o = receive_at(o->behind)) all.push_back(o);
+  for (std::uint32_t i = 0; i < operation_count_; ++i)
+    if (const operation& o = operation_at(i); o.pending && !o.receive) all.push_back(&o);
   std::vector<open_operation> out;
   for (const operation* o : all) {
     const bool refused = std::ranges::any_of(lines_, [&](const line& l) {
@@ -402,18 +430,18 @@ std::vector<transfers::open_operation> transfers::open() const {
       return std::find(f.items.begin() + static_cast<std::ptrdiff_t>(f.head), f.items.end(), o) != f.items.end();
     });
     const std::uint64_t bytes = bytes_of(o->target);
-    out.push_back({o->function  ? "collective operation"
-                   : o->receive ? "receive"
-                                : "send",
-                   o->function ? UINT32_MAX : o->transfer.peer, o->transfer.lane, bytes, o->receive, refused});
+    out.push_back({o->collective ? "collective operation"
+                   : o->receive  ? "receive"
+                                 : "send",
+                   o->collective ? UINT32_MAX : o->peer, o->lane, bytes, o->receive, refused});
   }
   return out;
 }
 
 void transfers::free_emptied() {
-  std::erase_if(emptying_, [&](operation* o) {
-    if (!o->stage->passed(o->busy)) return false;
-    free_of(o->stage).push_back(o);
+  std::erase_if(emptying_, [&](extra* e) {
+    if (!stage(e->on_device).passed(e->busy)) return false;
+    free_extras_[e->on_device].push_back(e);
     return true;
   });
 }
@@ -428,23 +456,25 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
   if (waiting_) timeout_ns = std::min(timeout_ns, retry_ns);
   std::array<rg_completion, 64> completions;
   std::uint32_t count = 0;
-  check(functions_.poll(self_, timeout_ns, spin_ns, completions.data(), completions.size(), &count), host_, name_);
+  const rg_status polled = functions_.poll(self_, timeout_ns, spin_ns, completions.data(), completions.size(), &count);
+  if (polled < 0) check(polled, host_, name_);
   if (count > completions.size())
     throw failure(exit_code::plugin, fmt::format("{}: poll() reports {} completions where there is room for {}", name_,
                                                  count, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) {
-    operation* const o = operation_of(completions[i]);
-    o->bytes = completions[i].bytes; // bytes in the type of memory, not of the wire
-    if (o->wire && o->how == path::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
-    o->fence = completions[i].fence;
-    if (o->fence) o->stage->wait_for(o->fence);
-    if (o->receive && o->how == path::scratch && completions[i].status == RG_OK) {
+    rg_completion& c = completions[i];
+    operation* const o = operation_of(c);
+    if (o->wire && o->how == path::scratch) c.bytes *= sizeof(float) / sizeof(std::uint16_t); // those in memory
+    if (c.fence) stage_of(*o).wait_for(c.fence);
+    if (o->receive && o->how == path::scratch && c.status == RG_OK) {
+      o->more->bytes = c.bytes;
+      o->more->fence = c.fence;
       o->arrived = true;
       ++arrived_;
       continue;
     }
-    if (trace_) o->traced->end = virtual_ ? 0 : completions[i].time_ns;
-    end(o, completions[i].status, 0, completions[i].vendor_error);
+    if (trace_) o->more->traced->end = virtual_ ? 0 : c.time_ns;
+    end(o, c);
   }
   complete_local();
   if (count) post_waiting();

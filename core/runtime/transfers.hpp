@@ -92,33 +92,44 @@ public:
 
 private:
   enum class path : std::uint8_t { transport, self, scratch };
-  struct scratch_of_operation { // kept for the next operation
+  struct operation;
+  // The rest of an operation that the transport does not carry out as it is: one that goes through scratch memory or to
+  // the own rank, a collective, and any one with a trace. It is kept for a later operation in the same memory.
+  struct extra {
+    bool on_device;                         // the memory of its operations; never changes
+    operation* source = nullptr;            // of a receive from the own rank: the matching send
+    std::uint64_t bytes = 0;                // of a receive that has arrived
+    rg_fence fence = 0;                     // of its completion
+    rg_fence busy = 0;                      // scratch is being filled or emptied until this fence
+    collective_function function = nullptr; // of a collective
+    std::unique_ptr<rg_collective> joint;   // its argument
     scratch_memory memory;
-    std::uint64_t bytes = 0;
-    rg_region region = 0; // 0: it was never used
+    std::uint64_t memory_bytes = 0;
+    rg_region region = 0; // of `memory`; 0: it was never used
+    std::unique_ptr<trace_event> traced;
   };
-  // The members that its end reads come first, in two cache lines.
-  struct alignas(64) operation {
-    std::uint64_t cookie, bytes;
-    staging* stage; // of the operation's memory; never changes
-    tally* own;
-    operation *before, *behind; // of a pending receive: its neighbours in posting order
-    std::uint32_t wire;
-    path how;
-    bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
-    bool posted;                // the transport has accepted it
-    rg_fence fence;
-    rg_transfer transfer; // as the transport sees it: of the target, or of scratch
+  struct alignas(64) operation { // one cache line: there may be thousands
+    union {
+      std::uint64_t cookie; // of the strategy
+      tally* own;           // if `engines`
+    };
     rg_buffer target;     // in the region's memory
-    void* target_address;
-    operation* source;            // of a receive from the own rank: the matching send
-    collective_function function; // of a collective, else null
-    // Of operations that need them: there may be thousands of others.
-    std::unique_ptr<rg_collective> joint; // argument of the collective
-    std::unique_ptr<scratch_of_operation> scratch;
-    std::unique_ptr<trace_event> traced; // with a trace
-    rg_fence busy;                       // scratch is being filled or emptied until this fence
+    extra* more;          // or null
+    std::uint32_t index;  // in operations_; never changes
+    std::uint32_t uses;   // of the index so far
+    std::uint32_t before; // of a pending receive: its neighbours in posting order
+    std::uint32_t behind; // of a free operation: the next one
+    std::uint32_t peer;
+    std::uint16_t lane;
+    std::uint16_t wire : 4;
+    path how : 2;
+    bool on_device : 1, receive : 1, add : 1, collective : 1;
+    bool engines : 1; // its completion changes `own`
+    bool pending : 1; // it has not ended
+    bool arrived : 1; // the bytes are here, but not yet in the target
+    bool posted : 1;  // the transport has accepted it
   };
+  static_assert(sizeof(operation) == 64);
   // A queue in one block of memory.
   struct fifo {
     std::vector<operation*> items;
@@ -136,6 +147,12 @@ private:
 
   operation* new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
                            tally* own = nullptr);
+  extra& more_of(operation* o); // takes one if the operation has none
+  std::uint64_t cookie_of(const operation& o) const { return std::uint64_t{o.uses} << 32 | o.index; } // the transport's
+  rg_buffer buffer_of(const operation& o) const; // the memory that the transport uses, in the type of the wire
+  void* address_of(const operation& o) const;    // of the target; null for ghosts
+  staging& stage(bool on_device) const { return on_device ? *on_device_ : on_host_; }
+  staging& stage_of(const operation& o) const { return stage(o.on_device); }
   void through_scratch(operation* o);          // makes the transport use scratch memory in place of the buffer
   void pack(operation* o);                     // begins to copy the buffer of a send to scratch
   rg_fence copy_to_target(const operation& o); // begins to copy a received message; returns the fence of scratch
@@ -155,9 +172,11 @@ private:
   static std::string describe(const operation& o);
   std::uint64_t now() const;
   void begin_trace(operation* o);
-  void end_trace(const operation& o) const;
-  void end(operation* o, rg_status status, rg_fence busy = 0, std::int32_t vendor_error = 0);
-  void free_emptied(); // operations of emptying_ whose scratch is no longer in use
+  void end_trace(const operation& o, std::uint64_t bytes) const;
+  // Of `how` it takes the status, the bytes, which are those in memory, the fence and the vendor's error. `busy`: scratch
+  // is in use until this fence.
+  void end(operation* o, const rg_completion& how, rg_fence busy = 0);
+  void free_emptied(); // those of emptying_ whose scratch is no longer in use
   // A queue of operations that were refused or held back. Few peers ever have one: it is made on first use.
   struct line {
     std::uint64_t number; // ascending by peer, lane, send before receive; the last one is that of collectives
@@ -165,43 +184,49 @@ private:
   };
   // Collectives share one queue: they begin in the order in which they were submitted, also those of different groups.
   std::uint64_t line_number(const operation* o) const {
-    return o->function ? UINT64_MAX : (std::uint64_t{o->transfer.peer} * lanes_ + o->transfer.lane) * 2 + o->receive;
+    return o->collective ? UINT64_MAX : (std::uint64_t{o->peer} * lanes_ + o->lane) * 2 + o->receive;
   }
   fifo& line_of(const operation* o);
   void append_receive(operation* o);
   void remove_receive(operation* o);
 
+  static constexpr std::uint32_t none = UINT32_MAX; // the index of no operation
+  static constexpr std::size_t block = 32;          // operations
+  operation& operation_at(std::uint32_t i) const { return (*operations_[i / block])[i % block]; }
+  operation* receive_at(std::uint32_t i) const { return i == none ? nullptr : &operation_at(i); }
+
+  // The members that each message and each poll() need come first, in three cache lines: a simulation of thousands of
+  // ranks is limited by its cache misses.
   const rg_transport& functions_;
   void* self_;
-  bool adds_, converts_, virtual_, ordered_;
-  plugin_host& host_;
-  std::string name_;
   region_table& regions_;
   staging& on_host_;
   staging* on_device_;
+  trace_recorder* trace_;
   std::uint32_t rank_, lanes_;
-  std::vector<line> lines_;                                      // ascending by number
-  std::size_t waiting_ = 0;                                      // operations in lines_
-  std::vector<fifo> self_sends_, self_receives_;                 // [lane]
-  operation *first_receive_ = nullptr, *last_receive_ = nullptr; // pending, in posting order
-  std::size_t local_ = 0;            // pending receives that are copied to their target here
-  std::size_t arrived_ = 0;          // of these, the ones whose bytes are here
-  std::vector<rg_completion> ended_; // ended since the last poll, without the transport
-  // By the lower 32 bits of their cookies, in blocks, which never move.
-  static constexpr std::size_t block = 8;
-  std::vector<std::unique_ptr<std::array<operation, block>>> operations_;
-  std::size_t operation_count_ = 0;
-  operation& operation_at(std::size_t i) const { return (*operations_[i / block])[i % block]; }
-  std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
-  std::array<std::vector<operation*>, 2> free_; // on the host, on the device
-  std::vector<operation*> emptying_;            // have ended, but their scratch is in use
+  bool adds_, converts_, virtual_, ordered_;
+  rg_status first_error_ = RG_OK;                            // of an operation that ended
+  std::uint32_t first_receive_ = none, last_receive_ = none; // pending, in posting order
+  std::uint32_t operation_count_ = 0, free_ = none;
+  std::size_t waiting_ = 0; // operations in lines_
+  std::size_t local_ = 0;   // pending receives that are copied to their target here
+  std::size_t arrived_ = 0; // of these, the ones whose bytes are here
   std::size_t outstanding_ = 0;
   std::uint64_t given_bytes_ = 0;
-  trace_recorder* trace_;
-  std::vector<std::uint64_t> sequences_; // with a trace: messages so far, by [peer][lane][send, receive]
+  // By the lower 32 bits of their cookies, in blocks, which never move.
+  std::vector<std::unique_ptr<std::array<operation, block>>> operations_;
+  std::vector<rg_completion> ended_; // ended since the last poll, without the transport
+  std::vector<extra*> emptying_;     // their operations have ended, but scratch is in use
+
+  plugin_host& host_;
+  std::string name_;
+  std::vector<line> lines_;                      // ascending by number
+  std::vector<fifo> self_sends_, self_receives_; // [lane]
+  std::vector<std::unique_ptr<extra>> extras_;
+  std::array<std::vector<extra*>, 2> free_extras_; // on the host, on the device
+  std::vector<std::uint64_t> sequences_;           // with a trace: messages so far, by [peer][lane][send, receive]
   std::uint32_t bucket_ = no_bucket;
-  rg_status first_error_ = RG_OK; // of an operation that ended
-  std::string failed_;            // describes that operation
+  std::string failed_; // describes the operation of first_error_
 };
 
 } // namespace regatta
