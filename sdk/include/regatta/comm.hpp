@@ -12,8 +12,8 @@
 #include <regatta/trace.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
@@ -130,15 +130,17 @@ namespace detail {
 // while the operation still uses its buffers.
 struct operation_record {
   comm* owner = nullptr;
-  std::coroutine_handle<> waiter;
-  rg_status status = RG_OK;
-  std::uint64_t bytes = 0;
-  bool done = false, detached = false;
-  operation_record* next = nullptr;
-  struct function_bytes {
-    alignas(std::max_align_t) std::byte at[64];
+  union {                                // a strategy may have thousands of records
+    std::coroutine_handle<> waiter = {}; // until it is done
+    std::uint64_t bytes;                 // once it is done
+    operation_record* next;              // while no operation uses the record
   };
-  std::unique_ptr<function_bytes> function; // of comm::run(), kept for the next one; most operations have none
+  rg_status status = RG_OK;
+  bool done = false, detached = false;
+  bool has_function = false; // it is a function_record
+};
+struct function_record : operation_record { // of comm::run()
+  alignas(std::max_align_t) std::byte function[64];
 };
 } // namespace detail
 
@@ -407,7 +409,7 @@ public:
   struct cost {
     std::uint64_t bytes, flops; // bytes read and written; not both 0
   };
-  static constexpr std::size_t run_bytes = sizeof(detail::operation_record::function_bytes);
+  static constexpr std::size_t run_bytes = sizeof(detail::function_record::function);
   template <class F, class... Buffers> operation run(F f, cost declared, const Buffers&... buffers) {
     static_assert(sizeof...(buffers) > 0 && sizeof...(buffers) <= RG_MAX_RUN_BUFFERS);
     static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= run_bytes && alignof(F) <= alignof(std::max_align_t),
@@ -417,13 +419,13 @@ public:
                   "the function has the form f(void* const* addresses) or f(const rg_run& on)");
     const rg_buffer list[] = {buffers...};
     auto op = make<rg_op_run>(RG_OP_RUN);
-    detail::operation_record* const r = take_record();
-    if (!r->function) r->function = std::make_unique<detail::operation_record::function_bytes>();
-    ::new (static_cast<void*>(r->function->at)) F(f);
+    detail::function_record* const r = take_record(functions_);
+    r->has_function = true;
+    ::new (static_cast<void*>(r->function)) F(f);
     op.context = r;
     op.function = [](void* context, const rg_run* on) {
-      auto& record = *static_cast<detail::operation_record*>(context);
-      F& function = *std::launder(reinterpret_cast<F*>(record.function->at));
+      auto& record = *static_cast<detail::function_record*>(context);
+      F& function = *std::launder(reinterpret_cast<F*>(record.function));
       // RG_E_PLUGIN, whatever it threw, keeps the text that fence() recorded.
       return rg_status{fence(record.owner->host_->host,
                              [&] {
@@ -615,19 +617,22 @@ public:
   void completed(const rg_completion* c, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       auto* r = reinterpret_cast<detail::operation_record*>(static_cast<std::uintptr_t>(c[i].cookie));
+      if (r->detached) {
+        recycle(r);
+        continue;
+      }
+      const std::coroutine_handle<> waiter = r->waiter;
       r->done = true;
       r->status = c[i].status;
       r->bytes = c[i].bytes;
-      if (r->detached)
-        recycle(r);
-      else if (r->waiter)
-        std::exchange(r->waiter, {}).resume();
+      if (waiter) waiter.resume();
     }
   }
   // Called by `operation`: makes a record, which no operation uses any more, free for a later one.
   void recycle(detail::operation_record* r) noexcept {
-    r->next = free_;
-    free_ = r;
+    detail::operation_record*& free = r->has_function ? functions_.free : records_.free;
+    r->next = free;
+    free = r;
   }
 
 private:
@@ -679,22 +684,26 @@ private:
     if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has reported why; a text here would replace it
     if (s < 0) throw error(s, std::string("the engine refused ") + what);
   }
-  detail::operation_record* take_record() {
-    detail::operation_record* r = free_;
-    if (r) {
-      free_ = r->next;
+  template <class Record> struct record_pool { // records, in blocks, which never move
+    detail::operation_record* free = nullptr;
+    std::vector<std::unique_ptr<std::array<Record, 16>>> blocks;
+    std::size_t used = 0;
+  };
+  template <class Record> Record* take_record(record_pool<Record>& from) {
+    if (detail::operation_record* const r = from.free) {
+      from.free = r->next;
       r->waiter = {};
       r->status = RG_OK;
-      r->bytes = 0;
       r->done = r->detached = false;
-      r->next = nullptr;
-    } else {
-      r = &records_.emplace_back();
-      r->owner = this;
+      return static_cast<Record*>(r);
     }
-    return r;
+    const std::size_t at = from.used++ % 16;
+    if (at == 0) from.blocks.push_back(std::make_unique<std::array<Record, 16>>());
+    Record& made = (*from.blocks.back())[at];
+    made.owner = this;
+    return &made;
   }
-  template <class Op> operation submit(Op& op) { return submit(op, take_record()); }
+  template <class Op> operation submit(Op& op) { return submit(op, take_record(records_)); }
   template <class Op> operation submit(Op& op, detail::operation_record* r) {
     op.op.cookie = reinterpret_cast<std::uintptr_t>(r);
     const rg_status s = host_->submit(host_->context, &op.op);
@@ -708,18 +717,16 @@ private:
   const rg_cluster* cluster_;
   const rg_arena* arena_;
   tracer trace_;
-  std::deque<detail::operation_record> records_;
-  detail::operation_record* free_ = nullptr;
+  record_pool<detail::operation_record> records_;
+  record_pool<detail::function_record> functions_;
 };
 
 inline operation::~operation() {
   if (!record_) return;
-  if (record_->done) {
+  if (record_->done)
     record_->owner->recycle(record_);
-  } else {
+  else
     record_->detached = true;
-    record_->waiter = {};
-  }
 }
 inline std::uint64_t operation::await_resume() {
   if (!record_) return 0;
