@@ -113,8 +113,9 @@ enum class row_request : std::int64_t { step = 1, pull = 2, goodbye = 3 };
 class table_client {
 public:
   table_client(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
-      : comm(c), to_servers_(to_servers), to_workers_(to_workers), parts_(c.servers()) {
+      : comm(c), to_servers_(to_servers), to_workers_(to_workers) {
     if (!comm.tables() || !comm.is_worker()) return;
+    parts_.resize(comm.servers());
     std::uint64_t rows = 0, elements = 0;
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       rows += comm.table(t).max_rows;
@@ -149,6 +150,7 @@ public:
   // Sends the gradients of the rows of the last pull(). Requires that this was a pull() with row_request::step, and
   // that the gradients are final. Ends when they have been sent.
   task<> push() {
+    if (!comm.tables()) co_return;
     for (std::uint32_t i = 0; i < comm.servers(); ++i) {
       const std::uint32_t s = comm.server_in_turn(i);
       part& p = parts_[s];
@@ -233,8 +235,9 @@ private:
 class table_server {
 public:
   table_server(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
-      : comm(c), to_servers_(to_servers), to_workers_(to_workers), workers_(c.workers()) {
+      : comm(c), to_servers_(to_servers), to_workers_(to_workers) {
     if (!comm.tables() || !comm.is_server()) return;
+    workers_.resize(comm.workers());
     std::uint64_t rows = 0, elements = 0;
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_table table = comm.table(t);
@@ -306,6 +309,7 @@ public:
   }
   // Ends a synchronous step: adds the gradients of all workers, in ascending order, and updates.
   task<> end_step(std::uint64_t step) {
+    if (!comm.tables()) co_return;
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       co_await receive(w);
       co_await add(w);
