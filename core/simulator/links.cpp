@@ -117,9 +117,13 @@ void links::prepared(std::uint32_t m) {
   const std::uint32_t lane = options_.urgent_lanes_first ? x.lane : 0;
   auto q = std::ranges::lower_bound(l.lanes, lane, {}, &lane_queue::lane);
   if (q == l.lanes.end() || q->lane != lane) q = l.lanes.insert(q, {lane, {}});
+  if (in_turn()) {
+    q->messages.push(all_, m);
+    return begin_next(link);
+  }
   std::uint32_t b = q->batches.tail;
   // A batch that has begun to leave, and was interrupted, is from before.
-  if (in_turn() || q->batches.empty() || batches_[b].submitted != events_.now() || batches_[b].first) {
+  if (q->batches.empty() || batches_[b].submitted != events_.now() || batches_[b].first) {
     b = batches_.take();
     batches_[b].submitted = events_.now();
     batches_[b].link = link;
@@ -130,7 +134,6 @@ void links::prepared(std::uint32_t m) {
   to.count += 1;
   to.bytes += x.bytes;
   to.not_before = std::max(to.not_before, x.time);
-  if (in_turn()) return begin_link(link);
   if (!l.dirty) dirty_links_.push_back(link);
   l.dirty = true;
 }
@@ -139,18 +142,36 @@ void links::begin_link(std::uint32_t link) {
   outgoing& l = outgoing_[link];
   const auto q = std::ranges::find_if(l.lanes, [](const lane_queue& x) { return !x.batches.empty(); });
   if (q == l.lanes.end()) return;
-  const std::uint64_t now = events_.now();
   if (l.busy != nothing) {
-    if (in_turn() || l.busy_lane <= q->lane) return;
+    if (l.busy_lane <= q->lane) return;
     batch& interrupted = batches_[l.busy];
-    interrupted.takes = interrupted.end - now;
+    interrupted.takes = interrupted.end - events_.now();
     interrupted.end = 0;
     std::ranges::lower_bound(l.lanes, l.busy_lane, {}, &lane_queue::lane)->batches.push_front(batches_, l.busy);
   }
-  const std::uint32_t b = q->batches.pop(batches_);
+  begin_batch(l, q->lane, q->batches.pop(batches_));
+}
+
+void links::begin_next(std::uint32_t link) {
+  outgoing& l = outgoing_[link];
+  if (l.busy != nothing) return;
+  const auto q = std::ranges::find_if(l.lanes, [](const lane_queue& x) { return !x.messages.empty(); });
+  if (q == l.lanes.end()) return;
+  const std::uint32_t m = q->messages.pop(all_), b = batches_.take();
+  batch& x = batches_[b];
+  x.messages.push(all_, m);
+  x.count = 1;
+  x.bytes = all_[m].bytes;
+  x.not_before = all_[m].time;
+  x.link = link;
+  begin_batch(l, q->lane, b);
+}
+
+void links::begin_batch(outgoing& l, std::uint32_t lane, std::uint32_t b) {
+  const std::uint64_t now = events_.now();
   batch& x = batches_[b];
   l.busy = b;
-  l.busy_lane = q->lane;
+  l.busy_lane = lane;
   if (!x.first) {
     x.first = now + 1; // 0: has not begun
     x.takes = ns_of(x.bytes, l.bytes_per_ns) + x.count * options_.gap_ns;
@@ -182,7 +203,7 @@ void links::left(std::uint32_t b) {
     sink_.left(m);
   }
   outgoing_[link].busy = nothing;
-  if (in_turn()) return begin_link(link);
+  if (in_turn()) return begin_next(link);
   if (!outgoing_[link].dirty) dirty_links_.push_back(link);
   outgoing_[link].dirty = true;
 }

@@ -69,7 +69,8 @@ private:
   };
   struct lane_queue {
     std::uint32_t lane;
-    slab_queue batches; // in_turn: of one message each
+    slab_queue batches;  // shared
+    slab_queue messages; // in_turn: there may be millions, and none has a batch before it leaves
   };
   struct outgoing { // a link
     double bytes_per_ns;
@@ -97,7 +98,9 @@ private:
   std::uint64_t begin_sending(std::uint32_t rank, std::uint64_t ns);
   void prepared(std::uint32_t m);      // by the sender's processor
   void begin_link(std::uint32_t link); // the next batch, if the link is free
-  void left(std::uint32_t b);          // a batch
+  void begin_next(std::uint32_t link); // in_turn: the next message, if the link is free
+  void begin_batch(outgoing& l, std::uint32_t lane, std::uint32_t b);
+  void left(std::uint32_t b); // a batch
   void add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m);
   void pass(incoming& stage, std::uint32_t b, double ns_per_byte, std::uint64_t ns_per_message, std::uint64_t after,
             network_event kind);
