@@ -79,9 +79,9 @@ private:
     }
   }
 
+  std::size_t pending_ = 0; // [loop] first, beside the members of others that each poll of the rank reads
   std::function<void()> wake_;
-  std::size_t pending_ = 0; // [loop]
-  std::mutex mutex_;        // guards the members below it
+  std::mutex mutex_; // guards the members below it
   std::condition_variable changed_;
   std::deque<std::pair<std::uint64_t, function>> waiting_;
   std::vector<rg_completion> ended_;

@@ -79,8 +79,8 @@ struct state_access {
 simulated_rank::simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
                                const cluster_layout& layout, const rg_plan& plan, virtual_network& network,
                                std::uint32_t rank, shared_cores* cores)
-    : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank), cores_(cores),
-      trace_(setup.trace, rank), padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)) {
+    : setup_(setup), cluster_(layout.view(rank)), trace_(setup.trace, rank),
+      padding_(setup.ghosts ? std::vector<char>() : padding_of(setup)), network_(network), cores_(cores), rank_(rank) {
   strategy_host_setup x{};
   x.strategy = &strategy.strategy;
   x.values = values;

@@ -70,19 +70,21 @@ private:
   void end_step();
 
   const simulation_setup& setup_;
-  virtual_network& network_;
   rg_cluster cluster_;
-  std::uint32_t rank_;
-  shared_cores* cores_;
   step_trace trace_;
   std::vector<char> padding_; // by element of the arena; empty with ghosts
   plugin_host host_;
+  // Each event of the rank needs these: they are in one cache line or two.
+  virtual_network& network_;
+  shared_cores* cores_;
   std::unique_ptr<strategy_host> strategy_;
+  std::uint32_t rank_;
   phase phase_ = phase::beginning;
-  bool forward_ = false;    // the forward pass has begun
+  bool forward_ = false; // the forward pass has begun
+  std::uint64_t step_ = 0, next_at_ = 0, computes_since_ = 0;
+
   compute_times computing_; // of this step
   std::vector<simulated_step> times_;
-  std::uint64_t step_ = 0, next_at_ = 0, computes_since_ = 0;
   std::uint64_t noted_ = 0;                                          // of note_lost()
   std::uint64_t steps_ = setup_.stays ? setup_.stays : setup_.steps; // when this rank stops
   std::size_t tensor_ = 0;
