@@ -129,6 +129,7 @@ std::string symmetry(const rg_plan& plan) {
   case RG_SYMMETRY_CLASSES: return "classes";
   case RG_SYMMETRY_ROTATION: return "rotation";
   case RG_SYMMETRY_XOR: return "xor";
+  case RG_SYMMETRY_HOSTS: return "hosts";
   default: return "none";
   }
 }

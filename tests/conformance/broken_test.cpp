@@ -257,6 +257,7 @@ TEST_CASE("a model that uses weights outside of need() and done() is found") {
 
 TEST_CASE("a strategy whose workers are not alike as it declares is found") {
   finds("strategy/false_symmetry", {"symmetry"}, {"drain", "serial", "replicas"});
+  CHECK(check("strategy/false_symmetry", {"symmetry"}, {}, "--set by_hosts=true").failed == names{"symmetry"});
 }
 
 TEST_CASE("lossy strategies: error feedback and identical replicas are required, exact sums are not") {

@@ -18,8 +18,9 @@ namespace {
 
 // The new number of each rank.
 using renaming = std::vector<std::uint32_t>;
-// Returns renamings of a symmetry from which all of its others are composed.
-std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, std::uint32_t ranks) {
+// Returns renamings of a symmetry from which all of its others are composed; `on_host`: the workers on each host.
+std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, std::uint32_t on_host,
+                                std::uint32_t ranks) {
   renaming same(ranks);
   std::iota(same.begin(), same.end(), 0u);
   std::vector<renaming> all;
@@ -28,6 +29,7 @@ std::vector<renaming> renamings(std::uint32_t symmetry, std::uint32_t workers, s
     for (std::uint32_t r = first; r < end; ++r) all.back()[r] = renamed(r);
   };
   if (symmetry == RG_SYMMETRY_ROTATION) add(0, workers, [&](std::uint32_t r) { return (r + 1) % workers; });
+  if (symmetry == RG_SYMMETRY_HOSTS) add(0, workers, [&](std::uint32_t r) { return (r + on_host) % workers; });
   for (std::uint32_t k = 1; symmetry == RG_SYMMETRY_XOR && k < workers; k *= 2)
     add(0, workers, [&](std::uint32_t r) { return r ^ k; });
   for (std::uint32_t r = 1; symmetry == RG_SYMMETRY_CLASSES && r < ranks; ++r)
@@ -60,18 +62,22 @@ void symmetric(const subject& s) {
     for (std::uint32_t servers = 1; servers <= 3; ++servers) {
       if (refused.refuses(s, workers, servers)) continue;
       const rg_plan p = plan_for(s, workers, servers);
-      require(p.symmetry <= RG_SYMMETRY_XOR, fmt::format("plan().symmetry is {}: use an RG_SYMMETRY_*", p.symmetry));
+      require(p.symmetry <= RG_SYMMETRY_HOSTS, fmt::format("plan().symmetry is {}: use an RG_SYMMETRY_*", p.symmetry));
       if (!p.symmetry || (servers > 1 && !needs_servers(s))) continue;
       declared = true;
       require(p.symmetry == RG_SYMMETRY_CLASSES || !(p.flags & RG_PLAN_SERVERS),
-              "plan().symmetry is a rotation or xor of workers, and there are servers: use RG_SYMMETRY_CLASSES");
+              "plan().symmetry is of workers alone, and there are servers: use RG_SYMMETRY_CLASSES");
       require(p.symmetry != RG_SYMMETRY_XOR || std::has_single_bit(workers),
               fmt::format("plan().symmetry is RG_SYMMETRY_XOR for {} workers: it needs a power of two", workers));
       simulation_setup x = setup_for(s, workers, servers);
       set_shapes(x, {{13440}, {16, 840}, {16, 105, 8, 2}});
-      const simulation_result r = run_simulation(s, x);
-      for (const renaming& renamed : renamings(p.symmetry, workers, workers + x.servers))
-        expect_symmetric(x, r, renamed);
+      const bool by_hosts = p.symmetry == RG_SYMMETRY_HOSTS; // of which there are several, with equally many workers
+      for (x.hosts = by_hosts ? 2 : 1; x.hosts <= (by_hosts ? workers : 1); ++x.hosts) {
+        if (workers % x.hosts) continue;
+        const simulation_result r = run_simulation(s, x);
+        for (const renaming& renamed : renamings(p.symmetry, workers, workers / x.hosts, workers + x.servers))
+          expect_symmetric(x, r, renamed);
+      }
     }
   refused.tell();
   if (!declared) throw skipped("it declares no symmetry (rg_plan.symmetry)");

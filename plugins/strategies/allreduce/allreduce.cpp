@@ -49,7 +49,10 @@ struct allreduce : rg::data_parallel<allreduce> {
     // Deferred updates sum norms by halving and doubling.
     if (p.algorithm == "sharded" && !(c.flags & RG_HOST_DEFERRED)) plan.symmetry = RG_SYMMETRY_CLASSES;
     if (p.algorithm == "native") plan.flags |= RG_PLAN_COLLECTIVES;
-    if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
+    if (p.algorithm == "hierarchical") {
+      plan.flags |= RG_PLAN_EQUAL_HOSTS;
+      plan.symmetry = RG_SYMMETRY_HOSTS;
+    }
     plan.lanes = p.lanes + 1; // the last one is for rows of sparse tables
     return plan;
   }

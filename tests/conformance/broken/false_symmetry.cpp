@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistake: the strategy declares that all workers are alike, but all of them send to worker 0. Caught by test
-// `symmetry`.
+// Mistake: the strategy declares that all workers, or all hosts, are alike, but all workers send to worker 0. Caught by
+// test `symmetry`.
 #include <regatta/strategy.hpp>
 
 namespace {
 
 struct false_symmetry {
-  struct parameters {};
-  static rg_plan plan(const parameters&, const rg_cluster&) {
+  struct parameters {
+    bool by_hosts = false;
+  };
+  static constexpr auto fields =
+      rg::fields(rg::field("by_hosts", &parameters::by_hosts, "declares that hosts are alike, not workers"));
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS;
     plan.lanes = 1;
-    plan.symmetry = RG_SYMMETRY_CLASSES;
+    plan.symmetry = p.by_hosts ? RG_SYMMETRY_HOSTS : RG_SYMMETRY_CLASSES;
     return plan;
   }
 

@@ -82,7 +82,10 @@ enum {
   RG_SYMMETRY_NONE = 0,
   RG_SYMMETRY_CLASSES = 1,  /* any two workers may change places, and any two servers; co-located ones as a pair */
   RG_SYMMETRY_ROTATION = 2, /* each worker w may become w + 1, the last one worker 0; there are no servers */
-  RG_SYMMETRY_XOR = 3 /* each worker w may become w ^ k, for each k below their number, a power of two; no servers */
+  RG_SYMMETRY_XOR = 3, /* each worker w may become w ^ k, for each k below their number, a power of two; no servers */
+  /* Each host may become the next one, with all its workers in their order, the last host the first one. Hosts have
+   * equally many workers, and there are no servers. Engines of 1.0 do not know it, and simulate all ranks. */
+  RG_SYMMETRY_HOSTS = 4
 };
 
 typedef struct rg_plan {
