@@ -98,7 +98,9 @@ std::uint64_t links::begin_sending(std::uint32_t rank, std::uint64_t ns) {
   return begin;
 }
 
+// Processors begin in the order of ranks, which is the same on hosts that are alike: they may wait for the same cores.
 void links::settle_processors() {
+  std::ranges::sort(dirty_outboxes_);
   for (const std::uint32_t rank : dirty_outboxes_) {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
@@ -308,6 +310,7 @@ void links::settle_incoming() {
   for (const std::uint32_t link : settling_) begin_incoming(link);
   settling_.clear();
   settling_.swap(dirty_receivers_);
+  std::ranges::sort(settling_); // as in settle_processors()
   for (const std::uint32_t rank : settling_) begin_processor(processors_[rank]);
   settling_.clear();
 }

@@ -15,6 +15,10 @@ shared_cores::shared_cores(const cores_options& options)
   }
 }
 
+bool shared_cores::any_shared() const {
+  return std::ranges::any_of(members_, [](const auto& ranks) { return ranks.size() > 1; });
+}
+
 std::uint64_t shared_cores::begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns) {
   const std::uint32_t group = options_.group_of[rank];
   std::vector<std::uint64_t>& cores = cores_until_[group];

@@ -32,6 +32,8 @@ public:
 
   // Borrows `options`, whose groups are not empty.
   explicit shared_cores(const cores_options& options);
+  // Returns whether a group has several ranks.
+  bool any_shared() const;
   // A rank computes from `now` on, for `ns` if nothing else needs its cores.
   void compute(std::uint32_t rank, std::uint64_t now, std::uint64_t ns);
   // Returns when the last computing of a rank ends, as far as is known now: never earlier than it was before.

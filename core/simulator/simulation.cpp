@@ -49,8 +49,10 @@ std::string describe_deadlock(const simulation_setup& setup, const virtual_netwo
 // thousands.
 class time_loop {
 public:
-  time_loop(const simulation_setup& setup, virtual_network& network, rank_list& ranks)
-      : setup_(setup), network_(network), ranks_(ranks), set_for_(ranks.size(), 0), over_(ranks.size(), 1) {
+  // `in_order`: the ranks for which something happens at the same time are advanced in the order of their numbers.
+  time_loop(const simulation_setup& setup, virtual_network& network, rank_list& ranks, bool in_order)
+      : setup_(setup), network_(network), ranks_(ranks), in_order_(in_order), set_for_(ranks.size(), 0),
+        over_(ranks.size(), 1) {
     for (std::uint32_t r = 0; r < ranks.size(); ++r) {
       if (!ranks[r]) continue;
       awake_.push_back(r);
@@ -82,6 +84,7 @@ public:
 
 private:
   void advance_ranks() {
+    if (in_order_) std::ranges::sort(awake_);
     for (std::size_t i = 0; i < awake_.size(); ++i) {
       const std::uint32_t r = awake_[i];
       const std::uint64_t ended = ranks_[r]->steps_ended();
@@ -132,6 +135,7 @@ private:
   const simulation_setup& setup_;
   virtual_network& network_;
   rank_list& ranks_;
+  bool in_order_;
   using alarm = std::pair<std::uint64_t, std::uint32_t>; // time, rank
   std::priority_queue<alarm, std::vector<alarm>, std::greater<>> alarms_;
   std::vector<std::uint64_t> set_for_; // by rank: the time of its alarm
@@ -143,7 +147,7 @@ private:
   bool gone_ = false; // simulation_setup.stays
 };
 
-void require_alike(const simulation_setup& setup, const folded_ranks& folded, const rank_list& ranks,
+void require_alike(const simulation_setup& setup, folded_ranks& folded, const rank_list& ranks,
                    std::size_t unreceived) {
   folded.require_equal_members();
   if (unreceived)
@@ -249,7 +253,8 @@ simulation_result simulate_ranks(const simulation_setup& setup, const simulated_
     if (!folded || folded->is_simulated(r))
       ranks[r] = std::make_unique<simulated_rank>(setup, strategy.code, strategy.parameters, layout, strategy.plan,
                                                   network, r, cores ? &*cores : nullptr);
-  time_loop loop(setup, network, ranks);
+  // Ranks that share cores may wait for the same one: those of hosts that are alike then take it in the same order.
+  time_loop loop(setup, network, ranks, cores && cores->any_shared());
   try {
     loop.run();
   } catch (...) {

@@ -87,15 +87,17 @@ enum class folding : std::uint8_t {
   off, // every rank is simulated
   // Ranks that are alike have one history: where the strategy declares a symmetry (rg_plan.symmetry), only one of each
   // class is simulated. Its messages are delivered for the others, too. Workers are alike if the strategy says so, and
-  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. The result is that of
+  // if they have the same link, cores, kind, delay and number of servers (0 or 1) on their rank. Of ranks that share a
+  // link or cores, such as those of a host, all are simulated, for those of all hosts alike. The result is that of
   // `off`, to the ns, as long as the lengths of messages are: if buckets cannot be cut into equal parts, the error is
   // at most 128 bytes a message (simulation_result::rounded). All ranks are simulated, with simulation_result::whole =
-  // why, where they cannot be alike: without ghosts, with sparse tables, several ranks on a link, ... So they are if
+  // why, where they cannot be alike: without ghosts, with sparse tables, on hosts that differ, ... So they are if
   // the folded simulation fails or leaves messages without a receive. This happens when a bucket is so small that some
   // servers get no part of it.
   on,
-  // As `on`, with a second member of each class, and never all ranks instead. Throws failure (plugin) if the messages
-  // of the two differ, or if some have no receive: the strategy declares a symmetry that it does not have.
+  // As `on`, with a second member (a rank or a host) of each class, and never all ranks instead. Throws failure
+  // (plugin) if the messages of the two differ, or if some have no receive: the strategy declares a symmetry that it
+  // does not have.
   checked
 };
 

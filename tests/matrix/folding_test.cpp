@@ -4,6 +4,7 @@
 #include "matrix.hpp"
 
 #include "base/failure.hpp"
+#include "cluster/layout.hpp"
 
 #include <future>
 #include <numeric>
@@ -28,17 +29,21 @@ simulation_setup ghosts(const char* strategy, std::uint32_t workers, std::uint32
   return s;
 }
 
-// Full-duplex links of a host for each rank, and processors that take time for messages, also from computing.
-void predict(simulation_setup& s) {
-  s.link_of.resize(s.workers + (s.colocate ? 0 : s.servers));
-  std::iota(s.link_of.begin(), s.link_of.end(), 0u);
-  s.network.links.assign(s.link_of.size(), {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 0.8, .latency_ns = 9'000});
+// Full-duplex links of hosts, as many as given or one for each rank, and processors that take time for messages, also from computing.
+void predict(simulation_setup& s, std::uint32_t hosts = 0) {
+  const auto layout = cluster_layout::make(s.workers, s.servers, s.colocate, hosts ? hosts : 1);
+  std::vector<std::uint32_t> own(layout.size());
+  std::iota(own.begin(), own.end(), 0u);
+  s.hosts = hosts ? hosts : 1;
+  s.link_of = hosts ? layout.host_of : own;
+  s.network.links.assign(hosts ? hosts : own.size(),
+                         {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 0.8, .latency_ns = 9'000});
   s.network.overhead_ns = 1'300;
   s.network.overhead_ns_per_byte = 0.07;
   s.network.add_ns_per_byte = 0.03;
   s.network.gap_ns = 50;
-  s.cores.groups.assign(s.link_of.size(), {.cores = 2, .threads = 2});
-  s.cores.group_of = s.link_of;
+  s.cores.groups.assign(own.size(), {.cores = 2, .threads = 2});
+  s.cores.group_of = own;
   s.cores.loss = 1.3;
   s.work.in_turn = true;
   s.work.of_kind = {{RG_OP_APPLY, 0.21}};
@@ -163,6 +168,124 @@ TEST_CASE("one worker stands for all of a ring, and of halving and doubling, in 
         }
 }
 
+// Cores for ranks on hosts: each rank has its own; those of a host share theirs, which suffice or not; or they compute on
+// a device, and their messages and operations wait for a core.
+enum class cores_of { ranks, idle_hosts, busy_hosts, hosts_with_devices };
+
+void share_cores(simulation_setup& s, cores_of which) {
+  if (which == cores_of::ranks) return;
+  const auto ranks = static_cast<double>(s.link_of.size()) / static_cast<double>(s.network.links.size());
+  s.cores.group_of = s.link_of;
+  s.cores.groups.assign(s.network.links.size(), {.cores = which == cores_of::idle_hosts ? 4 * ranks : ranks / 2 + 1,
+                                                 .threads = which == cores_of::hosts_with_devices ? 0.0 : 2.0});
+}
+
+TEST_CASE("the ranks of one host stand for those of all others") {
+  const std::vector<std::pair<const char*, std::map<std::string, nlohmann::json>>> all = {
+      {"allreduce", {{"algorithm", "ring"}, {"lanes", 2}}},
+      {"allreduce", {{"algorithm", "hierarchical"}, {"lanes", 2}}},
+      {"allreduce", {{"algorithm", "hierarchical"}, {"wire", "bf16"}}},
+      {"allreduce", {{"algorithm", "halving_doubling"}}},
+      {"allreduce", {{"algorithm", "recursive_doubling"}}},
+      {"allreduce", {{"algorithm", "sharded"}}},
+      {"local_sgd", {{"k", 2}}},
+      {"dgc", {{"exchange", "all_gather"}}}};
+  for (const auto& [strategy, parameters] : all)
+    for (const std::uint32_t hosts : {2, 4, 16})
+      for (const std::uint32_t on_each : {1, 2, 4, 8})
+        for (const cores_of cores :
+             {cores_of::ranks, cores_of::idle_hosts, cores_of::busy_hosts, cores_of::hosts_with_devices}) {
+          if (hosts * on_each > 64) continue;
+          CAPTURE(strategy);
+          CAPTURE(parameters);
+          CAPTURE(hosts);
+          CAPTURE(on_each);
+          CAPTURE(static_cast<int>(cores));
+          simulation_setup s = ghosts(strategy, hosts * on_each);
+          if (s.strategy == "dgc") s.parameters.clear();
+          for (const auto& [key, value] : parameters) s.parameters[key] = value;
+          predict(s, hosts);
+          share_cores(s, cores);
+          folded_equals_whole(s, on_each);
+        }
+}
+
+TEST_CASE("the ranks of a host may differ, if those of the other hosts do likewise") {
+  for (const char* algorithm : {"ring", "hierarchical", "halving_doubling"}) {
+    CAPTURE(algorithm);
+    simulation_setup s = ghosts("allreduce", 16);
+    s.parameters["algorithm"] = algorithm;
+    predict(s, 4);
+    s.compute_kinds = {0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0};
+    s.compute = [kinds = s.compute_kinds](std::uint32_t worker, std::uint64_t, compute_times& t) {
+      t.forward.assign(3, 1'000);
+      t.backward.assign(3, kinds[worker] ? 20'000 : 2'000);
+    };
+    folded_equals_whole(s, 4);
+    s.fold = folding::on;
+    s.compute_kinds[15] = 1;
+    CHECK(simulate(plugins(), s).whole == "hosts differ");
+    CHECK(simulate(plugins(), s).simulated == 16);
+  }
+}
+
+TEST_CASE("one host of each kind stands for the others of a parameter server") {
+  simulation_setup s = ghosts("sync_ps", 32, 4);
+  for (const cores_of cores : {cores_of::ranks, cores_of::busy_hosts, cores_of::hosts_with_devices}) {
+    CAPTURE(static_cast<int>(cores));
+    predict(s, 8); // 4 workers on each, and on every other one a server
+    s.network.overhead_ns = s.network.gap_ns = 0;
+    s.network.add_ns_per_byte = 0;
+    share_cores(s, cores);
+    folded_equals_whole(s, 9);
+    s.network.links[3].out_bytes_per_ns = 0.5; // no server
+    s.network.links[6].out_bytes_per_ns = 0.5; // a server
+    folded_equals_whole(s, 18);
+  }
+  // Two servers on each of two hosts of their own.
+  for (const cores_of cores : {cores_of::ranks, cores_of::hosts_with_devices}) {
+    predict(s, 8);
+    s.network.overhead_ns = s.network.gap_ns = 0;
+    for (std::uint32_t k = 0; k < 4; ++k) s.link_of[32 + k] = 8 + k / 2;
+    s.network.links.resize(10, s.network.links[0]);
+    share_cores(s, cores);
+    folded_equals_whole(s, 6);
+  }
+}
+
+TEST_CASE("workers on hosts with unequal numbers of them") {
+  simulation_setup s = ghosts("allreduce", 10);
+  s.parameters["algorithm"] = "ring";
+  predict(s, 4); // 3, 2, 3 and 2 workers
+  s.fold = folding::on;
+  simulation_result r = simulate(plugins(), s);
+  CHECK(r.whole == "hosts differ");
+  CHECK(r.simulated == 10);
+  s.strategy = "sync_ps";
+  s.parameters.erase("algorithm");
+  s.servers = 1;
+  predict(s, 4);
+  s.link_of[10] = 4; // a host of its own
+  s.network.links.resize(5, s.network.links[0]);
+  r = simulate(plugins(), s);
+  CHECK(r.whole == "");
+  CHECK(r.simulated == 3 + 2 + 1);
+}
+
+TEST_CASE("ranks on one host send over no link that they share") {
+  for (const char* strategy : {"allreduce", "sync_ps"}) {
+    CAPTURE(strategy);
+    simulation_setup s = ghosts(strategy, 8, strategy == std::string("sync_ps") ? 1 : 0);
+    if (s.strategy == "allreduce") s.parameters["algorithm"] = "ring";
+    predict(s, 1);
+    s.network.overhead_ns = 0;
+    folded_equals_whole(s, s.strategy == "sync_ps" ? 2 : 1);
+    share_cores(s, cores_of::busy_hosts);
+    s.fold = folding::on;
+    CHECK(simulate(plugins(), s).whole == "all ranks share links or cores");
+  }
+}
+
 TEST_CASE("a sharded update: all to all, and workers that differ are classes") {
   for (const std::uint32_t workers : {2, 16, 64}) {
     CAPTURE(workers);
@@ -207,6 +330,17 @@ TEST_CASE("a strategy that declares a symmetry which it does not have is caught"
     CHECK_THROWS_WITH_AS(simulate(own, s),
                          doctest::Contains("strategy rooted says that ranks 0 and 7 are alike (rg_plan.symmetry), but"),
                          failure);
+  }
+}
+
+TEST_CASE("a strategy whose hosts are not alike is caught") {
+  const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
+  for (const char* broadcast : {"tree", "scatter_gather"}) {
+    simulation_setup s = ghosts("rooted", 12);
+    s.parameters = {{"broadcast", broadcast}, {"lies", true}};
+    predict(s, 4);
+    s.fold = folding::checked;
+    CHECK_THROWS_WITH_AS(simulate(own, s), doctest::Contains("are alike (rg_plan.symmetry), but rank"), failure);
   }
 }
 
@@ -285,7 +419,8 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   s = ghosts("sync_ps", 4, 2);
   s.hosts = 2;
   s.network.links.assign(2, {});
-  CHECK(why(s) == "several ranks share a link");
+  s.network.add_ns_per_byte = 0.1;
+  CHECK(why(s) == "servers are on hosts of workers, and a receive that adds takes longer");
   s = ghosts("sync_ps", 4, 2);
   predict(s);
   s.network.tiers = {{{0, 0, 0, 1, 1, 1}, 1}};
@@ -295,14 +430,19 @@ TEST_CASE("ranks that are not alike are all simulated, and the result says why")
   CHECK(why(s) == "links have jitter");
   s = ghosts("sync_ps", 4, 2);
   s.cores.groups.assign(2, {});
-  s.cores.group_of = {0, 0, 0, 1, 1, 1};
-  CHECK(why(s) == "several ranks share cores");
+  s.cores.group_of = {0, 0, 0, 0, 0, 0};
+  CHECK(why(s) == "all ranks share links or cores");
   s = ghosts("allreduce", 4);
   s.parameters["algorithm"] = "ring";
   s.straggler_ns = 1000;
   CHECK(why(s) == "workers differ");
+  s.network.order = link_order::in_turn;
   s.parameters["algorithm"] = "hierarchical";
   s.hosts = 2;
+  CHECK(why(s) == "links serve the messages of a time in turn");
+  s.network.order = link_order::shared;
+  CHECK(why(s) == "hosts differ"); // the straggler
+  s.parameters["algorithm"] = "auto";
   CHECK(why(s) == "strategy allreduce declares no symmetry");
 }
 
