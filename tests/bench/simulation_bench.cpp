@@ -3,11 +3,14 @@
 // `./dev bench simulator [CASE...]`: the cost of simulating thousands of ranks, in CPU seconds and memory. Every case
 // runs in a process of its own. Without arguments it runs the cases of the table below; a case is
 //
-//   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check|shared|links][,KEY=VALUE...] such as sync_ps,100,40,100,4,fold
+//   STRATEGY,WORKERS,SERVERS,MEGABYTES,BUCKET[,fold|check|shared|links|hosts=N][,KEY=VALUE...] such as
+//   sync_ps,100,40,100,4,fold
 //
-// with a bucket in MiB; `links` adds incoming links and overheads. The model has 16 tensors, links carry 10 Gbit/s, and one step is simulated.
+// with a bucket in MiB; `links` adds incoming links and overheads, and with `hosts` each host has
+// one, which its ranks share. The model has 16 tensors, links carry 10 Gbit/s, and one step is simulated.
 #include "simulator/simulation.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -42,6 +45,18 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+// Adds full-duplex links, of hosts or, if there is one host, of ranks, and overheads: as in a prediction.
+void add_links(simulation_setup& s) {
+  if (s.hosts == 1) {
+    s.link_of.resize(s.workers + s.servers);
+    std::iota(s.link_of.begin(), s.link_of.end(), 0u);
+  }
+  s.network.links.assign(std::max<std::size_t>(s.hosts, s.link_of.size()),
+                         {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 1.25, .latency_ns = 20'000});
+  s.network.overhead_ns = 2'000;
+  s.network.overhead_ns_per_byte = 0.1;
+}
+
 simulation_setup setup_of(const std::vector<std::string>& part) {
   simulation_setup s;
   s.strategy = part.at(0);
@@ -53,6 +68,7 @@ simulation_setup setup_of(const std::vector<std::string>& part) {
   s.network.bytes_per_ns = 1.25;
   s.tensors.assign(16, static_cast<std::int64_t>(std::stod(part.at(3)) * 1e6 / 4 / 16));
   s.parameters["bucket"] = static_cast<std::int64_t>(std::stod(part.at(4)) * (1 << 20));
+  bool links = false;
   for (std::size_t i = 5; i < part.size(); ++i) {
     const std::size_t equal = part[i].find('=');
     if (part[i] == "fold" || part[i] == "check") {
@@ -60,13 +76,10 @@ simulation_setup setup_of(const std::vector<std::string>& part) {
       s.network.order = link_order::shared;
     } else if (part[i] == "shared") {
       s.network.order = link_order::shared;
-    } else if (part[i] == "links") { // full duplex, with overheads: as a prediction
-      s.link_of.resize(s.workers + s.servers);
-      std::iota(s.link_of.begin(), s.link_of.end(), 0u);
-      s.network.links.assign(s.link_of.size(),
-                             {.out_bytes_per_ns = 1.25, .in_bytes_per_ns = 1.25, .latency_ns = 20'000});
-      s.network.overhead_ns = 2'000;
-      s.network.overhead_ns_per_byte = 0.1;
+    } else if (part[i] == "links") {
+      links = true;
+    } else if (part[i].starts_with("hosts=")) {
+      s.hosts = static_cast<std::uint32_t>(std::stoul(part[i].substr(6)));
     } else if (part[i].starts_with("steps=")) {
       s.steps = std::stoul(part[i].substr(6));
     } else {
@@ -74,6 +87,7 @@ simulation_setup setup_of(const std::vector<std::string>& part) {
       s.parameters[part[i].substr(0, equal)] = value.is_discarded() ? nlohmann::json(part[i].substr(equal + 1)) : value;
     }
   }
+  if (links) add_links(s);
   return s;
 }
 

@@ -146,6 +146,24 @@ TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulati
   CHECK(rate("jitter = \"5ms\"\n") == shaken);
 }
 
+TEST_CASE("the ranks of a host stand for those of the others, and the result is that of all ranks") {
+  const folder s;
+  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+  std::string equal = machine;
+  equal.replace(equal.find("variation = 0.05"), 16, "variation = 0");
+  std::ofstream(s.path / "m.toml") << equal;
+  for (const std::string algorithm : {"ring", "hierarchical", "halving_doubling"}) {
+    CAPTURE(algorithm);
+    const std::string options = "--machine m.toml --set cluster.workers=32 --set cluster.hosts=8 --set "
+                                "strategy.algorithm=" +
+                                algorithm + " --out " + algorithm;
+    const json folded = simulated(s, options).at("results").at(0),
+               all = simulated(s, options + "-all --export goal").at("results").at(0); // which folds nothing
+    CHECK(folded.at("samples_per_second").at("median") == all.at("samples_per_second").at("median"));
+    CHECK(folded.at("warnings").empty());
+  }
+}
+
 TEST_CASE("messages take their processor time from computing where ranks have no core for them") {
   const folder s;
   int number = 0;
