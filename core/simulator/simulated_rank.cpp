@@ -116,9 +116,9 @@ simulated_rank::simulated_rank(const simulation_setup& setup, const component& s
   x.trace = trace_.recorder();
   if (setup.recorder || cores_)
     x.work.begin = [this](std::uint64_t earliest, std::uint64_t ns, bool works) {
-      shared_cores* const cores = works ? cores_ : nullptr;
       const std::uint64_t now = network_.now();
-      const std::uint64_t end = cores ? cores->work(rank_, shared_cores::operation, now, earliest, ns) : earliest + ns;
+      const std::uint64_t end =
+          works && cores_ ? cores_->work(rank_, shared_cores::operation, now, earliest, ns) : earliest + ns;
       if (setup_.recorder) setup_.recorder->work(rank_, now, ns, end);
       return end;
     };
