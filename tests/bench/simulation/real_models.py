@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real models on this machine beside their simulation: a table with the error of each strategy (docs/simulation.md).
 
-  tests/bench/simulation/real_models.py [MODEL...]    mlp takes 3 minutes, the others 15; other programs must not run
+  tests/bench/simulation/real_models.py [MODEL...]    mlp takes 6 minutes, resnet18 11, vgg16 20; other programs must not run
 
 Each of three rounds calibrates a model, runs two workers under each strategy and transport, and simulates them with
 that machine file; the table has the medians over the rounds. Build `product` before.
