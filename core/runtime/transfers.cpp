@@ -91,7 +91,7 @@ void* transfers::address_of(const operation& o) const {
 
 rg_buffer transfers::buffer_of(const operation& o) const {
   rg_buffer b = o.target;
-  if (o.how != path::scratch) return b;
+  if (!o.more || o.how != path::scratch) return b;
   if (o.wire) b.type = o.wire;
   b.region = o.more->region;
   b.offset = 0;
@@ -200,7 +200,7 @@ void transfers::begin_trace(operation* o) {
 }
 
 void transfers::end_trace(const operation& o, std::uint64_t bytes) const {
-  if (!trace_->on()) return;
+  if (!o.more || !trace_->on()) return;
   trace_event e = *o.more->traced;
   const std::uint64_t time = now();
   if (e.end < e.begin || e.end > time) e.end = time; // 0: the transport did not say when it ended
@@ -247,11 +247,11 @@ bool transfers::try_post(operation* o) {
   staging& stage = stage_of(*o);
   if (o->more && o->more->busy && !stage.passed(o->more->busy)) return false;
   rg_status s;
-  if (o->collective) {
+  if (o->more && o->collective) {
     o->more->joint->after = stage.fence_for_transport();
     s = o->more->function(self_, o->more->joint.get());
   } else {
-    const bool scratch = o->how == path::scratch;
+    const bool scratch = o->more && o->how == path::scratch;
     rg_transfer t{};
     t.struct_size = sizeof t;
     t.flags = o->add && !scratch ? RG_TRANSFER_ADD : 0;
@@ -359,7 +359,7 @@ void transfers::complete_local() {
 std::string transfers::describe(const operation& o) {
   if (o.collective)
     return fmt::format("a collective of {} bytes{}", bytes_of(o.target),
-                       o.pending ? fmt::format(" in group {}", o.more->joint->group) : "");
+                       o.more ? fmt::format(" in group {}", o.more->joint->group) : "");
   return fmt::format("a {} of {} bytes {} rank {} on lane {}", o.receive ? "receive" : "send", bytes_of(o.target),
                      o.receive ? "from" : "to", o.peer, o.lane);
 }
