@@ -8,7 +8,7 @@
 
 namespace regatta {
 
-// [main] Measures steps of two workers with messages beside steps without them, each worker on a core of its own. Fits
+// [main] Measures steps of two workers with messages beside steps without them, each worker on its own core. Fits
 // o, O, its share of senders, and computing_loss of each transport in `m` to them, and measures the update on received
 // gradients. Does nothing on fewer cores than the two have threads, on a device, or without dense tensors. Throws
 // failure (run) if a fit is bad. `alone` is the case of one worker.

@@ -23,7 +23,7 @@ struct measured_run {
   std::vector<rank_trace> traces;
 };
 
-// What runs need beside the case: the experiment that it is of, what is known of plugins, and who shows the progress.
+// The context of runs: the experiment of the cases, the facts about plugins, and a function that shows the progress.
 struct measuring {
   plugin_facts_cache& answers;
   const experiment& e;

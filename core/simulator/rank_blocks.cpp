@@ -13,7 +13,7 @@ namespace {
 
 using numbers = std::vector<std::uint32_t>;
 
-// What ranks share, each as a number by rank: ranks with equal numbers share it.
+// Returns numbers by rank for each kind of shared thing: links, cores, hosts. Ranks with equal numbers share one.
 std::vector<numbers> shared_by_ranks(const simulation_setup& s, std::uint32_t symmetry, const cluster_layout& layout) {
   std::vector<numbers> all;
   // If all ranks are on one link, no message takes it: network_options::inside is for each rank.
