@@ -115,7 +115,7 @@ void transfers::through_scratch(operation* o) {
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
                      std::uint32_t wire, tally* own) {
   operation* o = new_operation(cookie, peer, lane, buffer, own);
-  o->wire = wire & 15; // no rg_type is larger
+  o->wire = wire & 15; // 0, RG_F16 or RG_BF16 (strategy_host::transfer)
   if (trace_) begin_trace(o);
   if (o->how == path::self) {
     more_of(o);
@@ -135,7 +135,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   operation* o = new_operation(cookie, peer, lane, buffer, own);
   o->receive = true;
   o->add = add;
-  o->wire = wire & 15; // no rg_type is larger
+  o->wire = wire & 15; // 0, RG_F16 or RG_BF16 (strategy_host::transfer)
   if (trace_) begin_trace(o);
   if (o->how == path::transport &&
       (stage_of(*o).always_copies() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))))

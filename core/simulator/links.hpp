@@ -30,8 +30,8 @@ public:
   virtual bool adds(const network_message& m) const = 0;
   // The processor of a rank works on messages for `ns`, from `earliest` on or, where it waits for a core, later. Returns
   // when it begins. `earliest` may be in the past: the work of a receive begins with the first byte, and is reported
-  // when the last one has come. `receives`: whether it is that of a receive. The sends of a rank take turns, and so do
-  // its receives; both may go on at once.
+  // when the last one has come. `receives`: whether it is that of a receive. The sends and receives of a rank take
+  // turns.
   virtual std::uint64_t works(std::uint32_t rank, bool receives, std::uint64_t earliest, std::uint64_t ns) = 0;
 
 protected:
