@@ -109,18 +109,6 @@ bool is_control(std::string_view sequence) {
 
 } // namespace
 
-std::string ranges_of(std::span<const std::uint32_t> numbers) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (last < i + 2) last = i; // two are shown as they are
-    parts.push_back(last == i ? fmt::format("{}", numbers[i]) : fmt::format("{} to {}", numbers[i], numbers[last]));
-    i = last + 1;
-  }
-  return join(parts);
-}
-
 std::string cleaned(std::string_view text) {
   std::string out;
   out.reserve(text.size());

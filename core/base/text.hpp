@@ -3,8 +3,6 @@
 // Functions on names and lines, for messages.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +34,6 @@ std::vector<std::string> lines_of(std::string_view text);
 // Returns the length in bytes of the UTF-8 sequence with which `text` begins; 0 if it begins with none (overlong forms
 // and surrogates are invalid). Requires that `text` is not empty.
 std::size_t utf8_sequence(std::string_view text);
-
-// Returns "0, 3 to 5, 8, 9" for ascending numbers.
-std::string ranges_of(std::span<const std::uint32_t> numbers);
 
 // Returns foreign text made safe for a terminal. Replaces by a space: each control character (C0 with newline and tab,
 // DEL, C1), each Unicode line or paragraph separator, each character that changes the direction of text, U+FFFE and

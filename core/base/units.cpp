@@ -6,8 +6,6 @@
 #include <limits>
 #include <span>
 
-#include <fmt/format.h>
-
 namespace regatta {
 namespace {
 
@@ -16,14 +14,11 @@ struct unit {
   double factor;
 };
 
-// In each table the printed units come first, the largest before the smaller; the others are only parsed.
 constexpr unit byte_units[] = {{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"B", 1},
                                {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"kB", 1e3},     {"KB", 1e3}};
-constexpr std::size_t byte_units_printed = 5;
 constexpr unit time_units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
 constexpr unit rate_units[] = {{"Tbit/s", 1e12}, {"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1},
                                {"TB/s", 8e12},   {"GB/s", 8e9},   {"MB/s", 8e6},   {"kB/s", 8e3},   {"B/s", 8}};
-constexpr std::size_t rate_units_printed = 5;
 
 // Long double has 64 bits of precision and holds every int64_t exactly, so that no size is off by one.
 std::optional<long double> parse(std::string_view text, std::span<const unit> units) {
@@ -47,14 +42,6 @@ std::optional<std::int64_t> parse_whole(std::string_view text, std::span<const u
   return static_cast<std::int64_t>(whole);
 }
 
-std::string print_whole(std::int64_t value, std::span<const unit> units) {
-  for (const unit& u : units) {
-    const auto factor = static_cast<std::int64_t>(u.factor);
-    if (value != 0 && value % factor == 0) return fmt::format("{}{}", value / factor, u.name);
-  }
-  return fmt::format("{}{}", value, units.back().name);
-}
-
 } // namespace
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
@@ -68,24 +55,6 @@ std::optional<double> parse_bits_per_second(std::string_view text) {
   const auto value = parse(text, rate_units);
   if (!value || !(std::abs(*value) <= std::numeric_limits<double>::max())) return {};
   return static_cast<double>(*value);
-}
-
-std::string exact_bytes(std::int64_t bytes) {
-  return print_whole(bytes, std::span(byte_units).first(byte_units_printed));
-}
-std::string exact_nanoseconds(std::int64_t ns) {
-  return print_whole(ns, time_units);
-}
-
-std::string exact_bits_per_second(double rate) {
-  for (const unit& u : std::span(rate_units).first(rate_units_printed)) {
-    const double count = rate / u.factor;
-    std::string text = fmt::format("{}{}", count, u.name); // above 1e15 with an exponent
-    if ((std::abs(count) >= 1 || u.factor == 1) && parse_bits_per_second(text) == rate) return text;
-  }
-  // The parser rounds twice, to long double and then to double. That can miss a shortest text; 21 digits are a long
-  // double's own.
-  return fmt::format("{:.21g}bit/s", rate);
 }
 
 } // namespace regatta

@@ -19,12 +19,4 @@ std::optional<std::int64_t> parse_bytes(std::string_view text);       // B kB (o
 std::optional<std::int64_t> parse_nanoseconds(std::string_view text); // ns us ms s min h
 std::optional<double> parse_bits_per_second(std::string_view text);   // bit/s B/s, with k M G T (powers of 1000)
 
-// [any] Exact texts, which parse_* reads back to the same value. Bytes and nanoseconds are in the largest unit that
-// divides them: 65536 -> "64KiB", 1000000 -> "1000000B", 50000 -> "50us". A rate is in the largest unit of which it is
-// at least one: 1.5e9 -> "1.5Gbit/s". It must be finite; one that is no whole number of bits may be read back with an
-// error in the last digit of the double.
-std::string exact_bytes(std::int64_t bytes);
-std::string exact_nanoseconds(std::int64_t ns);
-std::string exact_bits_per_second(double rate);
-
 } // namespace regatta

@@ -4,7 +4,6 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "check/plugin/sample_cluster.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/network.hpp"
@@ -18,6 +17,7 @@
 #include "registry/run_in_child.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 #include <cmath>

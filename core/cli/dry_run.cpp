@@ -4,7 +4,6 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "cli/estimate.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/standard_output.hpp"
@@ -12,6 +11,7 @@
 #include "report/progress_line.hpp"
 #include "report/rounded.hpp"
 #include "report/text_table.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "report/rounded.hpp"
 #include "report/text_table.hpp"
+#include "text/values.hpp"
 
 namespace regatta::comm {
 namespace {

@@ -2,7 +2,6 @@
 #include "comm/rank.hpp"
 
 #include "base/failure.hpp"
-#include "base/units.hpp"
 #include "comm/connection.hpp"
 #include "comm/pairs.hpp"
 #include "comm/patterns.hpp"
@@ -11,6 +10,7 @@
 #include "rank/rank.hpp"
 #include "rank/state_report.hpp"
 #include "runtime/strategy_host.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 #include <numeric>

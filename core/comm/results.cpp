@@ -3,12 +3,12 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "comm/matrix.hpp"
 #include "comm/patterns.hpp"
 #include "report/latex.hpp"
 #include "report/text_table.hpp"
 #include "results/statistics.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema_rules.hpp"
 
-#include "base/units.hpp"
 #include "registry/parameters.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/units.hpp"
 #include "config/load.hpp"
 #include "config/reports.hpp"
 #include "config/schema_rules.hpp"
 #include "config/toml_document.hpp"
+#include "text/values.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

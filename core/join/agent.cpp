@@ -25,6 +25,7 @@
 #include "join/sockets.hpp"
 #include "launch/local_host.hpp"
 #include "launch/signals.hpp"
+#include "text/values.hpp"
 
 namespace regatta {
 namespace {

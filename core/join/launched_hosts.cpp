@@ -29,6 +29,7 @@
 #include "join/sockets.hpp"
 #include "network/interfaces.hpp"
 #include "registry/registry.hpp"
+#include "text/values.hpp"
 
 namespace regatta {
 namespace {

@@ -9,10 +9,10 @@
 #include <regatta/clock.hpp>
 
 #include "base/failure.hpp"
-#include "base/text.hpp"
 #include "control/crypto.hpp"
 #include "join/merged_frames.hpp"
 #include "registry/registry.hpp"
+#include "text/values.hpp"
 
 namespace regatta {
 

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "kubernetes/yaml.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 #include <cctype>

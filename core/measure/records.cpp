@@ -49,14 +49,6 @@ json machine_record(std::uint64_t round, const json& machine) {
   return {{"kind", "machine"}, {"round", round}, {"machine", machine}};
 }
 
-json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended) {
-  return {{"kind", "sampling"},
-          {"index", index},
-          {"case", swept_values(e.cases.at(index))},
-          {"length", length},
-          {"ended", ended}};
-}
-
 json swept_values(const case_config& c) {
   json j = json::object();
   for (const auto& [key, value] : c.swept) j[key] = value;

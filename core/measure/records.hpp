@@ -60,9 +60,6 @@ nlohmann::json machine_record(std::uint64_t round, const nlohmann::json& machine
 // [any] Returns {key: value} of the case's swept keys: the member "case" of a record.
 nlohmann::json swept_values(const case_config& c);
 
-// [any] Returns a record "sampling" of the experiment `e`.
-nlohmann::json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended);
-
 // How long the cases of a group, which share their runs, have run in this process, in seconds.
 struct group_time {
   double spent = 0;      // since the group's first round began

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
 #include "page/chart/heat_map.hpp"
 #include "page/chart/line_chart.hpp"
 #include "page/sections.hpp"
 #include "report/fields.hpp"
 #include "report/rounded.hpp"
+#include "text/values.hpp"
 
 namespace regatta::page {
 namespace {

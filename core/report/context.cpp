@@ -14,9 +14,9 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "experiment/schema.hpp"
 #include "report/fields.hpp"
+#include "text/values.hpp"
 
 #if __has_include("git_state.hpp")
 #include "git_state.hpp"

@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "machine/core_independence.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
 #include "report/result_checks.hpp"
 #include "report/rounded.hpp"
 #include "results/inference.hpp"
+#include "text/values.hpp"
 
 namespace regatta {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/result_document.hpp"
 
-#include "base/units.hpp"
 #include "results/case_entry.hpp"
 #include "results/disturbance.hpp"
 #include "results/sampling.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 

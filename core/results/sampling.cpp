@@ -133,6 +133,14 @@ std::int64_t best_length(const std::vector<variance_parts>& figures, double want
   return best;
 }
 
+nlohmann::json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended) {
+  return {{"kind", "sampling"},
+          {"index", index},
+          {"case", swept_values(e.cases.at(index))},
+          {"length", length},
+          {"ended", ended}};
+}
+
 next_round next_sampled_round(const experiment& e, const campaign_records& records,
                               const std::vector<std::size_t>& group, const group_time& time) {
   next_round next;

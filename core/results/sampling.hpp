@@ -57,6 +57,9 @@ struct round_cost {
 // lengths have different variances. Returns the smallest of several equal ones.
 std::int64_t best_length(const std::vector<variance_parts>& figures, double wanted, const round_cost& cost);
 
+// [any] Returns a record "sampling" of the experiment `e` (measure/records.hpp).
+nlohmann::json sampling_record(const experiment& e, std::size_t index, std::int64_t length, const std::string& ended);
+
 // Decides for campaign_records::next(), with measure.precision.
 next_round next_sampled_round(const experiment& e, const campaign_records& records,
                               const std::vector<std::size_t>& group, const group_time& time);

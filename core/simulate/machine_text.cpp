@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "config/toml_document.hpp"
 #include "simulate/machine_file.hpp"
+#include "text/values.hpp"
 
 #include <cmath>
 

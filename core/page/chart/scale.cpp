@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/units.hpp"
+#include "text/values.hpp"
 
 namespace regatta::page {
 namespace {

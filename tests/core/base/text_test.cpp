@@ -59,10 +59,3 @@ TEST_CASE("the length of a UTF-8 sequence") {
        {"\xc0\xaf", "\xc3", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\x80"})
     CHECK(utf8_sequence(none) == 0);
 }
-
-TEST_CASE("ranges of numbers") {
-  const auto ranges = [](const std::vector<std::uint32_t>& numbers) { return ranges_of(numbers); };
-  CHECK(ranges({}) == "");
-  CHECK(ranges({6, 7}) == "6, 7");
-  CHECK(ranges({0, 3, 4, 5, 8, 9}) == "0, 3 to 5, 8, 9");
-}
