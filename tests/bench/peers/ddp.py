@@ -3,9 +3,9 @@
 """One worker of data-parallel training in PyTorch over gloo: what tests/bench/peers/ddp_order.py compares with.
 
 DistributedDataParallel with its defaults (buckets of 25 MiB), plain, with the hook that sends fp16, or with PowerSGD of
-rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank. Rank 0 prints one JSON
-object: samples/s of all workers over the timed steps. With one rank there is no DistributedDataParallel but with
---wrap.
+rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank. Rank 0 prints
+one JSON object: samples/s of all workers over the timed steps. With one rank there is no DistributedDataParallel.
+With --apart each rank has DistributedDataParallel and its hook for itself, and they only begin and end together.
 """
 import argparse
 import json
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=4, help="at least 4 with PowerSGD, whose first steps are plain")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--wrap", action="store_true", help="DistributedDataParallel and its hook also with one rank")
+    parser.add_argument("--apart", action="store_true", help="each rank is a process group of its own")
     parser.add_argument("--master", default="127.0.0.1:29400", help="HOST:PORT of rank 0")
     options = parser.parse_args()
 
@@ -79,21 +79,24 @@ def main() -> None:
     make, parameters = MODELS[options.model]
     model = make()
     assert sum(p.numel() for p in model.parameters()) == parameters
-    distributed = options.ranks > 1 or options.wrap
+    distributed = options.ranks > 1
     if distributed:
         dist.init_process_group("gloo", init_method="tcp://" + options.master, rank=options.rank,
                                 world_size=options.ranks)
+        group = dist.group.WORLD
+        if options.apart:
+            group = [dist.new_group([r]) for r in range(options.ranks)][options.rank]
         # The hook begins its later collectives in callbacks. With several buckets gloo's threads begin them in another
         # order on each rank, and the run aborts ("preamble.length <= op.nbytes"): all in one bucket.
         buckets = {}
         if options.hook == "powersgd":
             dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 30
             buckets = {"bucket_cap_mb": 1024}
-        model = DistributedDataParallel(model, **buckets)
+        model = DistributedDataParallel(model, process_group=group, **buckets)
         if options.hook == "fp16":
-            model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+            model.register_comm_hook(group, default_hooks.fp16_compress_hook)
         if options.hook == "powersgd":
-            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2)
+            state = powerSGD_hook.PowerSGDState(group, matrix_approximation_rank=2, start_powerSGD_iter=2)
             model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
     image = torch.randn(options.batch, 3, 32, 32)

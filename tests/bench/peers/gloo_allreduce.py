@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # All-reduce over gloo, as PyTorch's data-parallel training does it: two processes on two CPUs, fp32, in place. Prints the
-# median seconds of each size, as JSON.
+# seconds of each size, as JSON.
 #
-#   gloo_allreduce.py RANKS PORT BYTES...                    starts all ranks on this host
-#   gloo_allreduce.py --rank R --master ADDRESS PORT BYTES...  is one of two ranks; rank 0 prints
+#   gloo_allreduce.py RANKS PORT BYTES...                    starts all ranks on this host; medians
+#   gloo_allreduce.py --rank R --master ADDRESS PORT BYTES...  is one of two ranks; rank 0 prints means
 import json
 import os
 import statistics
@@ -18,7 +18,7 @@ import torch.multiprocessing as mp
 CPUS = sorted(os.sched_getaffinity(0))
 
 
-def rank_main(rank, ranks, sizes, port, results, master="127.0.0.1"):
+def rank_main(rank, ranks, sizes, port, results, master="127.0.0.1", figure=statistics.median):
     os.sched_setaffinity(0, {CPUS[rank % len(CPUS)]})
     torch.set_num_threads(1)
     os.environ.update(MASTER_ADDR=master, MASTER_PORT=str(port))
@@ -35,7 +35,7 @@ def rank_main(rank, ranks, sizes, port, results, master="127.0.0.1"):
             dist.all_reduce(tensor)
             times.append(time.perf_counter() - begin)
         if rank == 0:
-            results[size] = statistics.median(times)
+            results[size] = figure(times)
     dist.destroy_process_group()
 
 
@@ -47,7 +47,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "--rank":
         rank, master, port, sizes = int(sys.argv[2]), sys.argv[4], int(sys.argv[5]), [int(s) for s in sys.argv[6:]]
         seconds = {}
-        rank_main(rank, 2, sizes, port, seconds, master)
+        rank_main(rank, 2, sizes, port, seconds, master, statistics.mean)
         if rank == 0:
             print_json(seconds)
         sys.exit()
