@@ -3,8 +3,8 @@
 // Slows another transport down: every rank gets a simulated network card with a rate, a latency and jitter. Strategies
 // can be compared under bandwidths that the machine does not have, without root.
 //
-// A message is sent as its length (the header) and then in chunks, urgent lanes first, each at the time at which it
-// would arrive:
+// A message is sent as a header, which has its length, and then in chunks, urgent lanes first, each at the time at which
+// it would arrive; the header goes with the first chunk:
 //
 //     leaves  = max(the chunk before has left, the message was posted) + bytes / bandwidth
 //     arrives = leaves + latency + jitter, never before the previous chunk of its lane
@@ -12,9 +12,10 @@
 // The inner transport then carries it as fast as it can. The receiver's card has the same rate: a message completes
 // when its last chunk has also passed that card,
 //
-//     passed = max(arrived, max(the chunk before has passed, arrived - burst) + bytes / bandwidth)
+//     passed = max(arrived, max(the chunk before has passed, arrived - earlier) + bytes / bandwidth)
 //
-// so that several senders share it. The burst lets a receiver catch up that woke up late. Receives into overlapping
+// so that several senders share it. `earlier` is the longer of two times: that of the chunk, whose first byte came so
+// much earlier, and that of a burst, which lets a receiver catch up that woke up late. Receives into overlapping
 // memory are posted one after the other: chunks of the later ones pass in the time in which the card was idle since
 // their message came. Times are computed, not measured, so that the mean rate is exact however late a rank wakes up.
 // Time that the inner transport needs is added; it is the limit if `bandwidth` exceeds the inner transport's own.
@@ -42,11 +43,29 @@ namespace {
 using transports::posting_order;
 using transports::ring;
 
-constexpr double chunk_seconds = 250e-6; // time of a chunk on the card, unless `quantum` is set
-constexpr double smallest_chunk = 4096, largest_chunk = 1 << 20;
+// The time of a chunk on the card and its size, unless `quantum` is set. Sender and receiver wake up for each chunk. So
+// the chunks of a message are large, unless messages to several peers share the card: then they are small, as frames on
+// a wire are, and the peers' cards are busy alike. With small chunks alone a ring of 32 ranks kept two cores busy for
+// two thirds of the time, and was a fifth slower than its links; with large ones alone, steps of `sharded` took 7 %
+// longer (docs/results/simulation.md).
+struct chunk_size {
+  double seconds;
+  std::uint64_t least, most;
+
+  std::uint64_t at(double bits_per_second) const { // a multiple of 64
+    const double fitting = bits_per_second / 8 * seconds;
+    return static_cast<std::uint64_t>(std::clamp<double>(fitting, least, most)) / 64 * 64;
+  }
+};
+constexpr chunk_size large_chunk = {1e-3, 16 << 10, 1 << 20}, small_chunk = {250e-6, 4 << 10, 1 << 20};
 constexpr std::uint64_t burst_ns = 500'000;
 constexpr std::uint32_t most_in_flight = 64; // chunks of a receive that are posted at a time
-constexpr std::uint64_t header_bytes = 8;
+
+struct message_header {
+  std::uint64_t length; // of the message in bytes
+  std::uint64_t chunk;  // bytes of each of its chunks but the last
+};
+
 constexpr std::uint64_t retry_ns = 1'000'000; // until an operation is retried for which the inner transport had no room
 
 class shaped {
@@ -68,7 +87,8 @@ public:
                 "largest extra latency, drawn uniformly from 0; the order on a lane is kept")
           .unit(RG_UNIT_NANOSECONDS)
           .range(0, 10e9),
-      rg::field("quantum", &parameters::quantum, "bytes sent at once; 0: as many as take 250 us, from 4 KiB to 1 MiB")
+      rg::field("quantum", &parameters::quantum,
+                "bytes sent at once; 0: as many as take 1 ms, or 250 us if several peers are sent to")
           .unit(RG_UNIT_BYTES)
           .range(0, 1 << 30));
 
@@ -77,9 +97,9 @@ public:
     if (inner_.caps().flags & RG_CAP_VIRTUAL)
       throw rg::error(RG_E_CONFIG, "shaped: expected an inner transport in real time, got over = \"" + p.over +
                                        "\", which keeps a virtual clock: use \"tcp\" or \"shm\"");
-    const double fitting = std::clamp(p.bandwidth / 8 * chunk_seconds, smallest_chunk, largest_chunk);
-    const std::uint64_t bytes = p.quantum ? static_cast<std::uint64_t>(p.quantum) : static_cast<std::uint64_t>(fitting);
-    chunk_ = std::max<std::uint64_t>(bytes / 64 * 64, 64);
+    const std::uint64_t given = std::max<std::uint64_t>(static_cast<std::uint64_t>(p.quantum) / 64, 1) * 64;
+    large_ = p.quantum ? given : large_chunk.at(p.bandwidth);
+    small_ = p.quantum ? given : small_chunk.at(p.bandwidth);
   }
 
   rg_transport_caps caps() const {
@@ -171,7 +191,7 @@ private:
   struct connection;
 
   struct operation {
-    std::uint64_t* header;   // the length of the message, as it is sent
+    message_header* header;  // as it is sent
     rg_buffer header_buffer; // where the header is
     rg_transfer transfer;
     std::uint64_t length;    // of the message; receives: of the buffer, until the header has arrived
@@ -188,11 +208,13 @@ private:
     bool queued;              // in a queue of its connection
   };
 
-  // A chunk that has left the card and has not arrived. The inner transport gets it at time `due`.
+  // A chunk that has left the card and has not arrived. The inner transport gets it at time `due`, the first one of a
+  // message after the header.
   struct chunk {
     operation* of;
-    std::uint64_t from, bytes; // range of the message; bytes 0: the header
+    std::uint64_t from, bytes; // range of the message; bytes 0: a message without any
     std::uint64_t due;
+    bool header; // has yet to be given to the inner transport
   };
 
   // A lane to one peer, in both directions.
@@ -223,7 +245,7 @@ private:
 
   // Operations of a block lie side by side with their headers, which are in a region of the inner transport.
   struct block {
-    std::array<std::uint64_t, 64> headers{};
+    std::array<message_header, 64> headers{};
     std::array<operation, 64> operations{};
     rg_region region = 0;
   };
@@ -234,7 +256,7 @@ private:
       b.region = inner_.add_own(b.headers.data(), sizeof(b.headers));
       for (std::size_t i = 0; i < b.operations.size(); ++i) {
         b.operations[i].header = &b.headers[i];
-        b.operations[i].header_buffer = {b.region, RG_U8, i * header_bytes, header_bytes};
+        b.operations[i].header_buffer = {b.region, RG_U8, i * sizeof(message_header), sizeof(message_header)};
         free_.push(&b.operations[i]);
       }
     }
@@ -280,12 +302,13 @@ private:
     if (c.sends.empty()) return true; // its peer was lost
     operation* o = c.sends.front();
     if (o->status == RG_OK) {
-      const std::uint64_t bytes = o->announced ? std::min(chunk_, o->length - o->scheduled) : 0;
-      out_free_ = std::max(out_free_, o->posted) + duration(bytes ? bytes : header_bytes);
+      const bool first = !std::exchange(o->announced, true);
+      if (first) *o->header = {.length = o->length, .chunk = lane->empty() ? large_ : small_};
+      const std::uint64_t bytes = std::min(o->header->chunk, o->length - o->scheduled);
+      out_free_ = std::max(out_free_, o->posted) + duration(bytes + (first ? sizeof(message_header) : 0));
       c.last_due = std::max(c.last_due, out_free_ + delay());
-      c.on_the_way.push({o, o->scheduled, bytes, c.last_due});
-      ++o->pending;
-      o->announced = true;
+      c.on_the_way.push({o, o->scheduled, bytes, c.last_due, first});
+      o->pending += (first ? 1 : 0) + (bytes ? 1 : 0);
       o->scheduled += bytes;
     }
     if (o->status != RG_OK || o->scheduled == o->length) {
@@ -304,21 +327,30 @@ private:
 
   // Passes the first chunk that is due to the inner transport. Returns false if that has no room now.
   bool carry(connection& c, std::uint64_t now) {
-    const chunk& p = c.on_the_way.front();
+    chunk& p = c.on_the_way.front();
     operation* o = p.of;
-    if (o->status == RG_OK) {
-      if (!p.bytes) *o->header = o->length;
-      const rg_status s = p.bytes ? post(*o, p.from, p.bytes) : post_header(*o);
-      if (s == RG_AGAIN) {
-        again_ = std::min(again_, now + retry_ns);
-        return false;
-      }
-      if (s == RG_OK) return true;
-      mark(*o, s);
+    rg_status s = o->status;
+    if (s == RG_OK && p.header) {
+      s = post_header(*o);
+      p.header = s != RG_OK;
     }
-    --o->pending;
-    end_if_complete(o);
+    if (s == RG_OK && p.bytes) {
+      s = post(*o, p.from, p.bytes);
+      if (s == RG_OK) p.bytes = 0;
+    }
+    if (s == RG_AGAIN) {
+      again_ = std::min(again_, now + retry_ns);
+      return false;
+    }
+    mark(*o, s);
+    drop(p);
     return true;
+  }
+
+  // Gives up what the inner transport has not got of a chunk: all or nothing of it, or its bytes without the header.
+  void drop(const chunk& p) {
+    p.of->pending -= (p.header ? 1 : 0) + (p.bytes ? 1 : 0);
+    end_if_complete(p.of);
   }
 
   // ---------------------------------------------------------------------------------------------------- receiving ---
@@ -339,7 +371,7 @@ private:
         if (std::exchange(o->waits, false)) o->begun = now;
         while (s == RG_OK && o->scheduled < o->length) {
           if (o->pending >= most_in_flight) return;
-          const std::uint64_t bytes = std::min(chunk_, o->length - o->scheduled);
+          const std::uint64_t bytes = std::min(o->header->chunk, o->length - o->scheduled);
           s = post(*o, o->scheduled, bytes);
           o->scheduled += s == RG_OK ? bytes : 0;
           o->pending += s == RG_OK;
@@ -357,13 +389,17 @@ private:
     }
   }
 
-  void header_came(operation& o) {
+  // A header comes with the first chunk and passes the receiver's card in no time.
+  void header_came(operation& o, std::uint64_t now) {
+    o.came = now;
+    o.busy_then = in_busy_;
+    o.passed = std::max(now, in_free_);
     connection& c = check(o.transfer);
     c.header_asked = false;
     const std::uint64_t capacity = o.length;
     const bool adds = o.transfer.flags & RG_TRANSFER_ADD;
     o.announced = true;
-    o.length = *o.header;
+    o.length = o.header->length;
     if (o.length <= capacity && !(adds && o.length % sizeof(float) != 0)) return;
     fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
                              " bytes" +
@@ -392,7 +428,7 @@ private:
     t.flags = 0;
     t.address = o.header;
     t.buffer = o.header_buffer;
-    t.bytes = header_bytes;
+    t.bytes = sizeof(message_header);
     return post(t, o);
   }
   rg_status post(rg_transfer& t, operation& o) {
@@ -409,17 +445,20 @@ private:
     --o->pending;
     mark(*o, c.status);
     if (o->receives && c.status == RG_OK) {
-      const std::uint64_t takes = duration(c.bytes), early = std::min(takes, idle_while_it_waited(*o));
-      in_busy_ += takes;
-      in_free_ = std::max(in_free_, now - burst_ns) + takes - early;
-      o->passed = early == takes ? std::max(o->passed, now) : std::max(now, in_free_);
-      if (!o->announced && o->status == RG_OK) {
-        o->came = now;
-        o->busy_then = in_busy_;
-        header_came(*o);
-      }
+      if (o->announced)
+        pass(*o, c.bytes, now);
+      else if (o->status == RG_OK)
+        header_came(*o, now);
     }
     end_if_complete(o);
+  }
+
+  // Bytes of a message have arrived: computes when they have passed the receiver's card.
+  void pass(operation& o, std::uint64_t bytes, std::uint64_t now) {
+    const std::uint64_t takes = duration(bytes), early = std::min(takes, idle_while_it_waited(o));
+    in_busy_ += takes;
+    in_free_ = std::max(in_free_, now - std::max(burst_ns, takes)) + takes - early;
+    o.passed = early == takes ? std::max(o.passed, now) : std::max(now, in_free_);
   }
 
   // Returns the time that the receiver's card was idle while this message was there and its receive waited for others:
@@ -452,11 +491,7 @@ private:
       for (std::size_t i = 0; i < c->on_the_way.size(); ++i) mark(*c->on_the_way.at(i).of, status);
       for (std::size_t i = 0; i < c->sends.size(); ++i) mark(*c->sends.at(i), status);
       for (std::size_t i = 0; i < c->receives.size(); ++i) mark(*c->receives.at(i), status);
-      while (!c->on_the_way.empty()) {
-        operation* o = c->on_the_way.pop().of;
-        --o->pending;
-        end_if_complete(o);
-      }
+      while (!c->on_the_way.empty()) drop(c->on_the_way.pop());
       while (!c->sends.empty()) { // lost sends no longer wait for the card
         operation* o = c->sends.pop();
         o->queued = false;
@@ -484,7 +519,7 @@ private:
   const rg_host* host_;
   const parameters parameters_;
   const double ns_per_byte_;
-  std::uint64_t chunk_ = 0;
+  std::uint64_t large_, small_; // bytes of a chunk
   std::uint32_t size_ = 0;
   std::uint64_t seed_ = 0, delays_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;

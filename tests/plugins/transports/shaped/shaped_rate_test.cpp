@@ -174,6 +174,32 @@ double all_to_all_seconds(const subject& which, bool one_buffer) {
   return *std::ranges::max_element(took);
 }
 
+// Returns the seconds that a message takes which is one chunk.
+double chunk_alone_seconds(subject which) {
+  which.parameters["quantum"] = message_bytes;
+  std::array<std::vector<std::uint8_t>, 2> blobs;
+  pthread_barrier_t both;
+  pthread_barrier_init(&both, nullptr, 2);
+  double took = 0;
+  const auto rank = [&](std::uint32_t me) {
+    endpoint e(which, me, 2, 1);
+    blobs[me] = e.listen();
+    pthread_barrier_wait(&both);
+    e.connect({blobs[0], blobs[1]});
+    const memory m = e.allocate(message_bytes);
+    pthread_barrier_wait(&both);
+    const auto begin = std::chrono::steady_clock::now();
+    e.finish(std::array{me == 0 ? e.send(1, 0, m, 0, message_bytes) : e.recv(0, 0, m, 0, message_bytes)});
+    if (me == 1) took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    e.close();
+  };
+  std::thread other(rank, 1);
+  rank(0);
+  other.join();
+  pthread_barrier_destroy(&both);
+  return took;
+}
+
 bool close_to(double rate, double expected) {
   return std::abs(rate - expected) <= 0.05 * expected;
 }
@@ -204,6 +230,20 @@ TEST_CASE("shaped keeps its rate as the kernel's token bucket does, within 5 %")
   CHECK(slowest < 1.05 * bits_per_second);
   too_busy = compared < rounds;
   if (!too_busy) CHECK(2 * alike > rounds);
+}
+
+// The receiver's card takes a chunk while it comes, not after it has come: otherwise a chunk would take twice its time.
+TEST_CASE("shaped: a message that is one chunk takes its time on the link, within a quarter") {
+  const auto plugins = registry::of_files({REGATTA_PLUGINS "/tcp.so", REGATTA_PLUGINS "/shaped.so"});
+  const subject shaped = over(plugins, "shaped");
+  const double expected = 8.0 * message_bytes / bits_per_second;
+  int alike = 0;
+  for (int r = 0; r < rounds; ++r) {
+    const double took = chunk_alone_seconds(shaped);
+    std::printf("one chunk: %.2f ms of %.2f ms\n", 1e3 * took, 1e3 * expected);
+    alike += took > 0.95 * expected && took < 1.25 * expected;
+  }
+  CHECK(2 * alike > rounds);
 }
 
 // Messages that wait for an earlier one into the same buffer have passed the receiver's card meanwhile: otherwise they
