@@ -1,79 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simulated experiments: their marks, their refusals, that they repeat, and the way from a calibration to them.
-#include "program.hpp"
+// Simulated experiments: their marks, their refusals, and that they repeat.
+#include "simulated.hpp"
 
 #include <algorithm>
-#include <map>
 #include <string>
-#include <thread>
 
 using namespace regatta::test;
 
-namespace {
-
-const std::string experiment = R"(
-[model]
-plugin = "null"
-tensors = 4
-bytes = "1MiB"
-compute = "6ms"
-busy = false
-[strategy]
-plugin = "allreduce"
-algorithm = "ring"
-[transport]
-plugin = "tcp"
-[measure]
-warmup = 1
-steps = 4
-repeats = 2
-[sweep]
-"cluster.workers" = [1, 2]
-)";
-
-const std::string machine = R"(
-[compute]
-batch = 32
-samples_per_second = 1000
-variation = 0.05
-[transport.tcp]
-latency = "20us"
-overhead = "5us"
-overhead_per_byte = 0.1
-)";
-
-struct folder : temporary_folder {
-  folder() {
-    std::ofstream(path / "x.toml") << experiment;
-    std::ofstream(path / "m.toml") << machine;
-  }
-};
-
-json simulated(const folder& s, const std::string& options) {
-  const outcome o = program(s, "simulate x.toml --format json --progress never " + options);
-  INFO(o.err);
-  REQUIRE(o.code == 0);
-  return parsed(o.out);
-}
-
-// Returns the sum of the times, such as 20us, after each occurrence of `key`, in seconds.
-double seconds_of_all(const std::string& text, const std::string& key) {
-  const std::map<std::string, double> units{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-  double sum = 0;
-  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
-    std::size_t digits = 0;
-    const std::string time = text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size());
-    const double number = std::stod(time, &digits);
-    sum += number * units.at(time.substr(digits));
-  }
-  return sum;
-}
-
-} // namespace
-
 TEST_CASE("a simulation is marked everywhere, knows no loss, and repeats to the nanosecond") {
-  const folder s;
+  const experiment_folder s;
   const json a = simulated(s, "--machine m.toml --out a"), b = simulated(s, "--machine m.toml --out b");
   CHECK(a.at("simulated") == true);
   REQUIRE(a.at("results").size() == 2);
@@ -106,7 +42,7 @@ TEST_CASE("a simulation is marked everywhere, knows no loss, and repeats to the 
 }
 
 TEST_CASE("a slower network takes longer, and a wrong machine file is refused with its position") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "n.toml") << "[network]\nbandwidth = \"100Mbit/s\"\n";
   const auto rate = [](const json& d) {
     return d.at("results").at(1).at("samples_per_second").at("median").get<double>();
@@ -121,7 +57,7 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
 }
 
 TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulation down, and it repeats") {
-  const folder s;
+  const experiment_folder s;
   int number = 0;
   const auto rate = [&](const std::string& network) {
     const std::string name = "n" + std::to_string(number++);
@@ -148,7 +84,7 @@ TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulati
 }
 
 TEST_CASE("the ranks of a host stand for those of the others, and the result is that of all ranks") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
   std::string equal = machine;
   equal.replace(equal.find("variation = 0.05"), 16, "variation = 0");
@@ -166,7 +102,7 @@ TEST_CASE("the ranks of a host stand for those of the others, and the result is 
 }
 
 TEST_CASE("messages take their processor time from computing where ranks have no core for them") {
-  const folder s;
+  const experiment_folder s;
   int number = 0;
   const auto entry = [&](const std::string& cores, const std::string& loss, const std::string& options) {
     const std::string name = "m" + std::to_string(number++);
@@ -193,7 +129,7 @@ TEST_CASE("messages take their processor time from computing where ranks have no
 }
 
 TEST_CASE("operations of more ranks than cores take turns, also where hosts share the cores of one machine") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
   int number = 0;
   // An update of 4 MiB of weights takes about 100 ms of a core.
@@ -217,7 +153,7 @@ TEST_CASE("operations of more ranks than cores take turns, also where hosts shar
 }
 
 TEST_CASE("operations take longer where several ranks of a host run them at once") {
-  const folder s;
+  const experiment_folder s;
   const std::string compute = "[compute]\nbatch = 32\nsamples_per_second = 3200\n[work]\napply = 1\n";
   std::ofstream(s.path / "alone.toml") << compute;
   std::ofstream(s.path / "beside.toml") << compute
@@ -252,7 +188,7 @@ TEST_CASE("operations take longer where several ranks of a host run them at once
 }
 
 TEST_CASE("collectives that are not modelled as they are give a warning, and only these") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
   int number = 0;
   const auto warnings = [&](const std::string& options) {
@@ -273,7 +209,7 @@ TEST_CASE("collectives that are not modelled as they are give a warning, and onl
 }
 
 TEST_CASE("many flows into one port over TCP give a warning, whatever the strategy") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\ntensors = 1\nbytes = \"64KiB\"\n[measure]\nsteps = "
                                       "2\nwarmup = 1\nrepeats = 1\nbaseline = false\n[cluster]\nworkers = 17\n";
   int number = 0;
@@ -299,7 +235,7 @@ TEST_CASE("many flows into one port over TCP give a warning, whatever the strate
 }
 
 TEST_CASE("the transport auto has the costs of shm on one host, and of tcp on several") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "m.toml") << machine << "[transport.shm]\noverhead = \"1us\"\n";
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
   int number = 0;
@@ -318,7 +254,7 @@ TEST_CASE("the transport auto has the costs of shm on one host, and of tcp on se
 }
 
 TEST_CASE("a host leaves: the run ends there, but for a strategy that survives it") {
-  const folder s;
+  const experiment_folder s;
   std::string plain = experiment.substr(0, experiment.find("[sweep]"));
   plain.erase(plain.find("algorithm"), plain.find("[transport]") - plain.find("algorithm"));
   std::ofstream(s.path / "x.toml") << plain;
@@ -361,7 +297,7 @@ TEST_CASE("a host leaves: the run ends there, but for a strategy that survives i
 }
 
 TEST_CASE("--export goal writes the operations of each case, once") {
-  const folder s;
+  const experiment_folder s;
   const json d = simulated(s, "--machine m.toml --out a --export goal --set measure.steps=1");
   const json plain = simulated(s, "--machine m.toml --out b --set measure.steps=1");
   CHECK(d.at("results") == plain.at("results")); // not folded, with the same figures
@@ -378,7 +314,7 @@ TEST_CASE("--export goal writes the operations of each case, once") {
 }
 
 TEST_CASE("the links of the transport shaped are those of a simulation, of which the network passes on its goodput") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "n.toml") << "[network]\ngoodput = 0.5\n";
   const auto step = [&](const std::string& options) {
     return simulated(s, "--machine m.toml --set cluster.workers=2 --set measure.repeats=1 --set measure.baseline=false "
@@ -400,7 +336,7 @@ TEST_CASE("the links of the transport shaped are those of a simulation, of which
 }
 
 TEST_CASE("tensors that must not be compressed do not keep the others from it") {
-  const folder s;
+  const experiment_folder s;
   // ResNet's batch norm is exact; its convolutions have nearly all of the bytes.
   std::ofstream(s.path / "y.toml") << "model.plugin = \"resnet50\"\nmodel.input = \"cifar10\"\nmodel.depth = 18\n"
                                       "train.kernels = \"fixed\"\ntransport.plugin = \"tcp\"\ncluster.workers = 2\n"
@@ -414,7 +350,7 @@ TEST_CASE("tensors that must not be compressed do not keep the others from it") 
 }
 
 TEST_CASE("allreduce chooses its algorithm as in a real run, and a native collective counts its bytes") {
-  const folder s;
+  const experiment_folder s;
   const std::string options = "--set transport.plugin=shm --set strategy.algorithm=auto --set measure.baseline=false "
                               "--set measure.repeats=1 --set cluster.workers=2 --format json --progress never ";
   std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
@@ -435,58 +371,15 @@ TEST_CASE("allreduce chooses its algorithm as in a real run, and a native collec
 }
 
 TEST_CASE("a simulated result is not compared with a measured one") {
-  const folder s;
+  const experiment_folder s;
   simulated(s, "--machine m.toml --out a");
   REQUIRE(program(s, "run x.toml --out b --set measure.baseline=false").code == 0);
   const outcome o = program(s, "compare a b");
   CHECK(o.out.find("A is simulated, B is measured") != std::string::npos);
 }
 
-TEST_CASE("a calibration is what a simulation of one worker gives back, and a bad fit writes no file") {
-  const folder s;
-  const std::filesystem::path written = s.path / "own.toml";
-  outcome o;
-  for (int attempt = 0; attempt < 5 && !exists(written); ++attempt) {
-    o = program(s, "calibrate x.toml -o own.toml --transport tcp --progress never");
-    CHECK(exists(written) == (o.code == 0));
-    if (o.code != 0) CHECK(o.err.find("expected a fit within") != std::string::npos); // the machine is busy
-  }
-  INFO(o.err);
-  REQUIRE(o.code == 0);
-  std::string text = read(written);
-  // Two workers with a core each have exchanged gradients in a ring, and with a server.
-  if (std::thread::hardware_concurrency() >= 2) {
-    for (const char* key : {"overhead_in_training = ", "overhead_per_byte_in_training = ", "in_training_residual = "})
-      CHECK(text.find(key) != std::string::npos);
-    CHECK(o.out.find("% the sender's), an update") != std::string::npos);
-  }
-  // Without a variation, each step takes the sum of the tensors' times.
-  const std::size_t variation = text.find("variation = ");
-  REQUIRE(variation != std::string::npos);
-  text.replace(variation, text.find('\n', variation) - variation, "variation = 0");
-  std::ofstream(s.path / "same.toml") << text;
-  const double backward = seconds_of_all(text, "backward = \"");
-  REQUIRE(backward > 0);
-  const json d = simulated(s, "--machine same.toml --out a");
-  CHECK(d.at("results").at(0).at("time").at("backward") == doctest::Approx(backward));
-  CHECK(d.at("results").at(1).at("workers") == 2);
-  CHECK(d.at("results").at(1).at("status") == "ok");
-}
-
-TEST_CASE("calibrate refuses what it cannot use before it measures anything") {
-  const folder s;
-  std::ofstream(s.path / "none.toml") << "[model]\nplugin = \"no_such_model\"\n";
-  const outcome comm = program(s, "calibrate none.toml -o m2.toml --comm m.toml");
-  CHECK(comm.code == 2);
-  CHECK(comm.err.find("m.toml") != std::string::npos);
-  CHECK(comm.err.find("no_such_model") == std::string::npos);
-  const outcome out = program(s, "calibrate none.toml -o nowhere/m2.toml");
-  CHECK(out.code == 2);
-  CHECK(out.err.find("-o nowhere/m2.toml: nowhere: No such file or directory") != std::string::npos);
-}
-
 TEST_CASE("a simulated step of sparse tables has the bytes of a real one, where every row is touched") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml") << R"(
 [model]
 plugin = "ctr"
@@ -529,7 +422,7 @@ algorithm = "ring"
 }
 
 TEST_CASE("simulations side by side give the records of one after the other, in their order") {
-  const folder s;
+  const experiment_folder s;
   const std::string options = "--machine m.toml --progress never --sweep strategy.algorithm=ring,sharded ";
   const auto records = [&](const std::string& out, const char* jobs) {
     const outcome o = program(s, "simulate x.toml " + options + "--out " + out + " --jobs " + jobs);
@@ -544,7 +437,7 @@ TEST_CASE("simulations side by side give the records of one after the other, in 
 }
 
 TEST_CASE("--resume keeps the finished runs, and refuses other machines and measured runs") {
-  const folder s;
+  const experiment_folder s;
   const json whole = simulated(s, "--machine m.toml --out a");
   const std::string text = read(s.path / "a/records.jsonl");
   std::size_t end = 0; // the context and three runs, as if it had been interrupted there
@@ -565,7 +458,7 @@ TEST_CASE("--resume keeps the finished runs, and refuses other machines and meas
 }
 
 TEST_CASE("a machine file of the model with other parameters gives a warning") {
-  const folder s;
+  const experiment_folder s;
   const json first = simulated(s, "--machine m.toml").at("results").at(0);
   std::ofstream(s.path / "m.toml", std::ios::app)
       << "[model]\nplugin = \"null\"\nfingerprint = " << first.at("fingerprint").at("model") << "\n";
@@ -578,7 +471,7 @@ TEST_CASE("a machine file of the model with other parameters gives a warning") {
 }
 
 TEST_CASE("records of a simulation that cannot be written are said at once, and fail the campaign at its end") {
-  const folder s;
+  const experiment_folder s;
   // Files may have 64 KiB, which the records of the last cases exceed.
   const outcome o = program(s,
                             "simulate x.toml --machine m.toml --out a --progress never --set measure.steps=300 "
@@ -593,7 +486,7 @@ TEST_CASE("records of a simulation that cannot be written are said at once, and 
 }
 
 TEST_CASE("a simulated result says so to programs, in claims, and where it would pass for a measurement") {
-  const folder s;
+  const experiment_folder s;
   std::ofstream(s.path / "x.toml", std::ios::app) << "[[claim]]\nmetric = \"efficiency\"\nleft = { "
                                                      "cluster.workers = 2 }\nat_least = 0.1\n";
   const outcome o = program(s, "simulate x.toml --machine m.toml --out a --format json --progress json");
