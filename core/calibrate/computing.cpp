@@ -71,7 +71,7 @@ void add_contention(machine_file& m, const measuring& by, const case_config& alo
     control.cluster.workers = workers;
     if (alone.train.scaling == "strong") control.train.batch *= workers; // a worker's batch stays the same
     std::vector<double> slowdowns, of_updates;
-    for (int round = 0; round < calibration_rounds; ++round) {
+    for (calibration_rounds rounds; rounds.next(standard_error(slowdowns));) {
       const measured_run one = run_once(by, alone), all = run_once(by, control);
       slowdowns.push_back(mean_of(all, computing) / mean_of(one, computing));
       if (mean_of(one, update) > 0) of_updates.push_back(mean_of(all, update) / mean_of(one, update));

@@ -69,7 +69,7 @@ step_means simulated(const measuring& by, case_config c, const machine_file& m) 
 // other without messages, and the exposed time, in units of that computing.
 struct measured_exchange {
   case_config steps;
-  std::vector<double> computing, exposed;
+  std::vector<double> computing, exposed, update; // the update in units of that beside the other worker
 };
 
 // How many times o, and O of the sender and of the receiver, are those of ping-pong.
@@ -175,8 +175,8 @@ void fit_exchanges(machine_file& m, const std::string& transport, const std::vec
   costs.computing_loss_residual = best.loss->residual;
 }
 
-// Returns the exchanges of two workers that are measured, each for all gradients in one bucket, which exposes it, and for
-// smaller buckets, whose messages go beside the backward pass. In a ring both workers send and receive at once. With a
+// Returns the exchanges of two workers that are measured, the ring first, each for all gradients in one bucket, which exposes it, and
+// for smaller buckets, whose messages go beside the backward pass. In a ring both workers send and receive at once. With a
 // parameter server in one worker's process one sends while the other receives, which tells the work of the two apart.
 std::vector<measured_exchange> exchanges_over(const std::string& transport, const case_config& control, double bytes) {
   std::vector<measured_exchange> all;
@@ -185,11 +185,11 @@ std::vector<measured_exchange> exchanges_over(const std::string& transport, cons
     case_config c = control;
     c.transport = {transport, {}};
     c.strategy = {"allreduce", {{"algorithm", "ring"}, {"bucket", bucket}}};
-    all.push_back({c, {}, {}});
+    all.push_back({c, {}, {}, {}});
     c.strategy = {"sync_ps", {{"bucket", bucket}, {"early", false}}};
     c.cluster.servers = 1;
     c.cluster.colocate = true;
-    all.push_back({c, {}, {}});
+    all.push_back({c, {}, {}, {}});
   }
   return all;
 }
@@ -205,19 +205,22 @@ void add_exchanges(machine_file& m, const measuring& by, const case_config& alon
   const auto bytes = static_cast<double>(by.answers.of(alone).model.weight_bytes);
   std::map<std::string, std::vector<measured_exchange>> exchanges; // by transport
   for (const auto& [transport, costs] : m.transports) exchanges[transport] = exchanges_over(transport, control, bytes);
-  std::map<std::string, std::vector<double>> updates;
-  for (int round = 0; round < calibration_rounds; ++round) {
+  double error = 0;
+  for (calibration_rounds rounds; rounds.next(error);) {
+    error = 0;
     const step_means base = means_of(run_once(by, control).ranks);
     for (auto& [transport, all] : exchanges)
       for (measured_exchange& x : all) {
         const step_means is = means_of(run_once(by, x.steps).ranks);
         x.computing.push_back(is.computing / base.computing);
         x.exposed.push_back(is.exposed / base.computing);
-        // Of the ring with one bucket: the updates of others take turns with the backward pass.
-        if (&x == &all.front() && base.update > 0) updates[transport].push_back(is.update / base.update);
+        if (base.update > 0) x.update.push_back(is.update / base.update);
+        error = std::max({error, standard_error(x.computing), standard_error(x.exposed)});
       }
   }
-  for (auto& [transport, costs] : m.transports) costs.apply_in_training = median(updates[transport]).value_or(1);
+  // Of the ring with one bucket: the updates of others take turns with the backward pass.
+  for (auto& [transport, costs] : m.transports)
+    costs.apply_in_training = median(exchanges.at(transport).front().update).value_or(1);
   const double computing_alone = simulated(by, control, m).computing;
   for (const auto& [transport, all] : exchanges) fit_exchanges(m, transport, all, computing_alone, by);
 }

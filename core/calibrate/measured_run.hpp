@@ -10,13 +10,36 @@
 #include "results/statistics.hpp"
 #include "timeline/rank_trace.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace regatta {
 
-constexpr int calibration_rounds = 3; // of measurements that are compared with each other: this machine may change
+// Rounds of measurements that are compared with each other, because this machine may change: at least three, and up to
+// nine, which begin within a minute and a half, until their figures are precise.
+class calibration_rounds {
+public:
+  // Returns true if another round shall begin. `error`: the standard error of the figures so far, in parts of a step.
+  bool next(double error) {
+    const bool more = begun_ < 3 || (begun_ < 9 && error > 0.01 && std::chrono::steady_clock::now() < end_);
+    begun_ += more ? 1 : 0;
+    return more;
+  }
+  bool first() const { return begun_ == 1; }
+
+private:
+  int begun_ = 0;
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+};
+
+// Returns the standard error of the mean of these; 0 for fewer than two.
+inline double standard_error(const std::vector<double>& of) {
+  return deviation(of).value_or(0) / std::sqrt(static_cast<double>(std::max<std::size_t>(of.size(), 1)));
+}
 
 struct measured_run {
   std::vector<rank_record> ranks;

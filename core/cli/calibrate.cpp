@@ -108,8 +108,11 @@ int calibrate_verb(const calibrate_options& o) {
   const measuring by{answers, e, [&](const progress& p) { screen.show(p); }};
   lengthen(alone, mean_of(run_once(by, alone), [](const step_time& s) { return s.end - s.begin; }));
   std::vector<measured_run> baselines;
-  for (int round = 0; round < calibration_rounds; ++round)
-    baselines.push_back(run_once(by, alone, round == 0 ? calibration_traced_steps : 0));
+  std::vector<double> relative; // the computing of each, in units of the first one's
+  for (calibration_rounds rounds; rounds.next(standard_error(relative));) {
+    baselines.push_back(run_once(by, alone, rounds.first() ? calibration_traced_steps : 0));
+    relative.push_back(mean_of(baselines.back(), computing) / mean_of(baselines.front(), computing));
+  }
   add_computing(m, baselines, facts, tensors,
                 facts.model.table.empty() ? simulated_tables() : tables_of(plugins, alone));
   require_steady_steps(m.variation);
