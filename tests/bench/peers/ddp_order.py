@@ -34,10 +34,10 @@ STRATEGIES = {
     "powersgd": '[strategy]\nplugin = "powersgd"\nrank = 2\n',
 }
 MODELS = {  # Regatta's parameters, the batch of a worker, steps of a short and of a long one
-    "mlp": ('plugin = "mlp"', 64, {"none": 40, "1gbit": 20, "100mbit": 5}),
+    "mlp": ('plugin = "mlp"', 64, {"none": 100, "1gbit": 60, "100mbit": 10}),
     "resnet18": ('plugin = "resnet50"\ninput = "cifar10"\ndepth = 18\nwidth = 32', 32,
-                 {"none": 5, "1gbit": 4, "100mbit": 3}),
-    "vgg16": ('plugin = "vgg16"', 16, {"none": 5, "1gbit": 4, "200mbit": 2}),
+                 {"none": 12, "1gbit": 12, "100mbit": 6}),
+    "vgg16": ('plugin = "vgg16"', 16, {"none": 8, "1gbit": 8, "200mbit": 4}),
 }
 TORCH_BUCKETS = ["--set", "strategy.bucket=25MiB"]  # DDP's default; that of PowerSGD is one for all
 WARMUP = 3  # the first two steps of DDP's PowerSGD are plain
