@@ -175,9 +175,10 @@ void fit_exchanges(machine_file& m, const std::string& transport, const std::vec
   costs.computing_loss_residual = best.loss->residual;
 }
 
-// Returns the exchanges of two workers that are measured, the ring first, each for all gradients in one bucket, which exposes it, and
-// for smaller buckets, whose messages go beside the backward pass. In a ring both workers send and receive at once. With a
-// parameter server in one worker's process one sends while the other receives, which tells the work of the two apart.
+// Returns the exchanges of two workers that are measured, each for all gradients in one bucket, which exposes it, and for
+// smaller buckets, whose messages go beside the backward pass; first the ring with one bucket. In a ring both workers
+// send and receive at once. With a parameter server in one worker's process one sends while the other receives, which
+// tells the work of the two apart.
 std::vector<measured_exchange> exchanges_over(const std::string& transport, const case_config& control, double bytes) {
   std::vector<measured_exchange> all;
   for (const double most : {bytes, std::min(bytes / 4, 4.0 * (1 << 20)), std::min(bytes / 16, 1.0 * (1 << 20))}) {

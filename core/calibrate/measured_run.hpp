@@ -29,7 +29,7 @@ public:
     begun_ += more ? 1 : 0;
     return more;
   }
-  bool first() const { return begun_ == 1; }
+  bool first() const { return begun_ == 1; } // true during the first round
 
 private:
   int begun_ = 0;
