@@ -19,6 +19,7 @@
 #include "simulate/measured_network.hpp"
 #include "simulate/measured_operations.hpp"
 #include "simulate/simulated_run.hpp"
+#include "text/values.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -50,7 +51,7 @@ message_costs measure_messages(const std::string& transport, const calibrate_opt
   c.transports = {transport};
   c.ops = {"send"};
   c.ranks = {2};
-  c.most = "4MiB"; // strategies exchange buckets, of 4 MiB by default; larger messages leave the caches
+  c.most = "64MiB"; // of one bucket for all gradients; those of 4 MiB, the default, stay in the caches
   c.plugin_path = o.plugin_path;
   c.seconds = 0.1;
   // The median over five rounds of each size's median, or over more until the fit is good. Not the best round: now and
@@ -130,7 +131,12 @@ int calibrate_verb(const calibrate_options& o) {
     c.add_ns_per_byte = sum;
     m.transports[transport] = c;
   }
-  if (sends) m.between = network_of(*sends, m.transports.at(sends->transport));
+  if (sends) {
+    message_costs& costs = m.transports.at(sends->transport);
+    m.between = network_of(*sends, costs);
+    costs.overhead_between_ns = sends->cpu_ns / 2;
+    costs.overhead_between_ns_per_byte = sends->cpu_ns_per_byte / 2;
+  }
   add_exchanges(m, by, alone);
   screen.clear();
   const std::string text = machine_text(m);
@@ -153,6 +159,12 @@ int calibrate_verb(const calibrate_options& o) {
     out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
                        c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
                        100 * c.residual.value_or(0));
+    if (std::isfinite(c.large_from))
+      out += fmt::format("{}: bytes beyond {} of a message take {:.2f} times O\n", id,
+                         exact_bytes(std::llround(c.large_from)), c.large_factor);
+    if (c.overhead_between_ns && c.overhead_between_ns_per_byte)
+      out += fmt::format("{}: between hosts o {:.1f} us, O {:.3f} ns/B\n", id, *c.overhead_between_ns * 1e-3,
+                         *c.overhead_between_ns_per_byte);
     if (c.overhead_in_training)
       out += fmt::format(
           "{}: in a training step o is {:.2f} and O {:.2f} times that of ping-pong ({:.0f} % the sender's), "

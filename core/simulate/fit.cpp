@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -41,6 +42,57 @@ line_fit least_squares(const std::vector<point>& points, bool with_constant, boo
     f.slope = wxy / wxx;
   }
   return f;
+}
+
+// A line up to x = bend, and from there on another one.
+struct bent_line {
+  line_fit start;
+  double bend = std::numeric_limits<double>::infinity(), slope_beyond = 0;
+  double residual = 0; // as that of line_fit, of all points
+
+  double at(double x) const {
+    return start.constant + start.slope * std::min(x, bend) + slope_beyond * std::max(0.0, x - bend);
+  }
+};
+
+std::vector<double> relative_errors(const bent_line& f, const std::vector<point>& points) {
+  std::vector<double> errors;
+  for (const auto& [x, y] : points) errors.push_back(std::abs(f.at(x) - y) / y);
+  return errors;
+}
+
+// A line that bends at one of the points, if its sum of squares of relative errors is at most a quarter of a straight
+// one's. At least three points are up to there, and two beyond.
+bent_line fit_bent_line(std::vector<point> points) {
+  constexpr std::size_t fewest = 3, fewest_beyond = 2;
+  constexpr double enough_better = 0.25;
+  std::ranges::sort(points);
+  const auto squares = [&](const bent_line& f) {
+    const std::vector<double> errors = relative_errors(f, points);
+    return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0);
+  };
+  bent_line best{.start = fit_line(points)};
+  double least = enough_better * squares(best);
+  for (std::size_t i = fewest; i + fewest_beyond <= points.size(); ++i) {
+    const auto middle = points.begin() + static_cast<std::ptrdiff_t>(i);
+    bent_line f{.start = fit_line({points.begin(), middle})};
+    f.bend = std::prev(middle)->first;
+    std::vector<point> beyond; // above the end of the first part
+    for (auto p = middle; p != points.end(); ++p) beyond.emplace_back(p->first - f.bend, p->second);
+    const double end = f.start.constant + f.start.slope * f.bend;
+    double products = 0, weights = 0; // of a line through that end
+    for (const auto& [x, y] : beyond) {
+      products += x * (y - end) / (y * y);
+      weights += x * x / (y * y);
+    }
+    f.slope_beyond = std::max(0.0, products / weights);
+    if (const double sum = squares(f); sum < least) {
+      least = sum;
+      best = f;
+    }
+  }
+  best.residual = median(relative_errors(best, points)).value_or(0);
+  return best;
 }
 
 struct step_events {
@@ -103,14 +155,23 @@ message_costs fit_messages(const std::vector<message_sample>& samples) {
     times.emplace_back(s.bytes, s.ns);
     work.emplace_back(s.bytes, std::max(s.cpu_ns, 1.0));
   }
-  const line_fit time = fit_line(times), cpu = fit_line(work);
+  const bent_line bent = fit_bent_line(times);
+  const line_fit& time = bent.start;
+  std::erase_if(work, [&](const point& p) { return p.first > bent.bend; });
+  const line_fit cpu = fit_line(work);
   message_costs c;
   // CPU time beside the transfer (another thread's, the kernel's on another core) cannot be on its path.
   c.overhead_ns = std::min(cpu.constant, time.constant) / 2;
   c.overhead_ns_per_byte = std::min(cpu.slope, 0.99 * time.slope) / 2;
   c.latency_ns = time.constant - 2 * c.overhead_ns;
-  c.bytes_per_ns = 1 / std::max(time.slope - 2 * c.overhead_ns_per_byte, 1e-3);
-  c.residual = time.residual;
+  const double gap_per_byte = std::max(time.slope - 2 * c.overhead_ns_per_byte, 1e-3); // G
+  c.bytes_per_ns = 1 / gap_per_byte;
+  // Inside a host only processors move bytes: what large messages take longer is their work.
+  if (c.overhead_ns_per_byte > 0 && std::isfinite(bent.bend)) {
+    c.large_from = bent.bend;
+    c.large_factor = std::max(0.0, bent.slope_beyond - gap_per_byte) / (2 * c.overhead_ns_per_byte);
+  }
+  c.residual = bent.residual;
   return c;
 }
 

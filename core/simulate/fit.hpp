@@ -26,7 +26,9 @@ struct message_sample {
   double bytes = 0, ns = 0, cpu_ns = 0; // time from its send to its end at the receiver; CPU time of both together
 };
 // [any] Returns what a message costs: o and O are half of the CPU time each, as far as the time has room for it, L + 2o
-// and G + 2O the time of a message. The gap is 0: ping-pong does not show it. `residual` is that of the time.
+// and G + 2O the time of a message. The gap is 0: ping-pong does not show it. Where one line fits the times much worse
+// than two that meet at one of the sizes, bytes beyond that size (`large_from`) cost another O. `residual` is that of the
+// time. Requires two sizes or more.
 message_costs fit_messages(const std::vector<message_sample>& samples);
 
 // The computing of a worker in a step beside an exchange, in ns.

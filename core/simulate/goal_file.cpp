@@ -23,6 +23,9 @@ simulation_result simulate_to_goal(const registry& loading, simulation_setup set
   if (!n.links.empty())
     heading += fmt::format("\nbetween hosts: L {}, o {}, g {}, G {}, O {}", n.links[0].latency_ns, n.overhead_ns,
                            n.gap_ns, 1 / n.links[0].out_bytes_per_ns, n.overhead_ns_per_byte);
+  if (n.large_factor != 1)
+    heading += fmt::format("\nbytes of a message beyond {} take {} times O, which GOAL does not say", n.large_from,
+                           n.large_factor);
   std::ofstream out(file);
   recorder.write(out, static_cast<std::uint32_t>(result.counted.size()), heading);
   out.close();

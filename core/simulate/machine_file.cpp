@@ -103,6 +103,17 @@ public:
       return ns ? std::optional(static_cast<double>(*ns)) : std::nullopt;
     });
   }
+  void take_ns(const toml_node& of, const std::string& path, const char* name, std::optional<double>& to) {
+    double ns = -1;
+    take_ns(of, path, name, ns);
+    if (ns >= 0) to = ns;
+  }
+  void take_bytes(const toml_node& of, const std::string& path, const char* name, double& to) {
+    take(of, path, name, to, 0, "bytes such as \"512KiB\"", [](const std::string& text) {
+      const auto bytes = parse_bytes(text);
+      return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+    });
+  }
   // A rate as bytes per ns.
   void take_rate(const toml_node& of, const std::string& path, const char* name, double& to) {
     take(of, path, name, to, 1e-9, "a rate such as \"10Gbit/s\"", [](const std::string& text) {
@@ -261,7 +272,8 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
   r.only(t, path,
-         {"latency", "overhead", "overhead_per_byte", "send_share", "gap", "bandwidth", "add_per_byte", "residual",
+         {"latency", "overhead", "overhead_per_byte", "send_share", "large_from", "large_factor",
+          "overhead_between_hosts", "overhead_per_byte_between_hosts", "gap", "bandwidth", "add_per_byte", "residual",
           "overhead_in_training", "overhead_per_byte_in_training", "in_training_residual", "apply_in_training",
           "computing_loss", "computing_loss_residual"});
   const std::string dotted = path + ".";
@@ -269,6 +281,12 @@ void read_transport(reader& r, const toml_node& t, const std::string& id, messag
   r.take_ns(t, dotted, "overhead", c.overhead_ns);
   r.take(t, dotted, "overhead_per_byte", c.overhead_ns_per_byte, 0, "ns for each byte, from 0");
   r.take_part(t, dotted, "send_share", c.send_share);
+  r.take_bytes(t, dotted, "large_from", c.large_from);
+  r.take(t, dotted, "large_factor", c.large_factor, 0, "a number from 0");
+  if (const toml_node* const factor = t.find("large_factor"); factor && !t.find("large_from"))
+    r.refuse(*factor, dotted + "large_factor", "expected large_from beside it, got none");
+  r.take_ns(t, dotted, "overhead_between_hosts", c.overhead_between_ns);
+  r.take(t, dotted, "overhead_per_byte_between_hosts", c.overhead_between_ns_per_byte);
   r.take_ns(t, dotted, "gap", c.gap_ns);
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");

@@ -89,6 +89,13 @@ std::string machine_text(const machine_file& m) {
     line("overhead", ns_text(c.overhead_ns));
     line("overhead_per_byte", rounded(c.overhead_ns_per_byte));
     if (c.send_share != 0.5) line("send_share", rounded(c.send_share));
+    if (std::isfinite(c.large_from)) {
+      line("large_from", "\"" + exact_bytes(std::llround(c.large_from)) + "\"");
+      line("large_factor", rounded(c.large_factor));
+    }
+    if (c.overhead_between_ns) line("overhead_between_hosts", ns_text(*c.overhead_between_ns));
+    if (c.overhead_between_ns_per_byte)
+      line("overhead_per_byte_between_hosts", rounded(*c.overhead_between_ns_per_byte));
     line("gap", ns_text(c.gap_ns));
     line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
     line("add_per_byte", rounded(c.add_ns_per_byte));

@@ -63,6 +63,13 @@ std::uint64_t links::jitter(const network_message& m) {
   return last - without;
 }
 
+// Returns the bytes on which a processor works for a message: those beyond large_from count large_factor times.
+std::uint64_t links::work_bytes(const network_message& m) const {
+  if (m.bytes <= options_.large_from) return m.bytes;
+  return options_.large_from +
+         static_cast<std::uint64_t>(static_cast<double>(m.bytes - options_.large_from) * options_.large_factor);
+}
+
 std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const {
   return messages * options_.overhead_ns + static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
 }
@@ -77,7 +84,7 @@ void links::submit(std::uint32_t m) {
     b = batches_.take();
     batches_[b].link = x.from; // a processor
     if (in_turn()) {
-      const std::uint64_t begin = begin_sending(x.from, cost(1, x.bytes, send_ns_per_byte_));
+      const std::uint64_t begin = begin_sending(x.from, cost(1, work_bytes(x), send_ns_per_byte_));
       batches_[b].messages.push(all_, m);
       batches_[b].not_before = processors_[x.from].busy_until;
       return events_.at(begin + options_.overhead_ns, batch_prepared, b);
@@ -87,7 +94,7 @@ void links::submit(std::uint32_t m) {
   }
   batches_[b].messages.push(all_, m);
   batches_[b].count += 1;
-  batches_[b].bytes += x.bytes;
+  batches_[b].bytes += work_bytes(x);
 }
 
 // Begins the work of a sender's processor on messages. Returns when.
@@ -230,7 +237,8 @@ void links::pass(incoming& stage, std::uint32_t b, double ns_per_byte, std::uint
   kind == batch_passed ? passed(b) : received(b);
 }
 
-void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m) {
+void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m,
+                   std::uint64_t bytes) {
   if (stage.open == nothing) {
     stage.open = batches_.take();
     batches_[stage.open].link = number;
@@ -240,7 +248,7 @@ void links::add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint
   batch& b = batches_[stage.open];
   b.messages.push(all_, m);
   b.count += 1;
-  b.bytes += all_[m].bytes;
+  b.bytes += bytes;
   b.first = std::min(b.first, all_[m].time);
 }
 
@@ -263,7 +271,7 @@ void links::receive(std::uint32_t m) {
     const std::uint32_t link = stage_of(x);
     ++x.stage;
     if (link == nothing) continue;
-    add_to(incoming_[link], dirty_incoming_, link, m);
+    add_to(incoming_[link], dirty_incoming_, link, m, x.bytes);
     if (in_turn()) begin_incoming(link);
     return;
   }
@@ -280,7 +288,7 @@ void links::process(std::uint32_t m) {
   if (!overhead_) return sink_.delivered(m);
   const network_message& x = all_[m];
   incoming& stage = processors_[x.to];
-  add_to(stage, dirty_receivers_, x.to, m);
+  add_to(stage, dirty_receivers_, x.to, m, work_bytes(x));
   if (sink_.adds(x))
     batches_[stage.open].takes += static_cast<std::uint64_t>(static_cast<double>(x.bytes) * options_.add_ns_per_byte);
   if (in_turn()) begin_processor(stage);

@@ -58,12 +58,12 @@ private:
   // Messages that pass a stage together.
   struct batch {
     slab_queue messages;
-    std::uint64_t count = 0, bytes = 0;
-    std::uint64_t submitted = 0;  // time
-    std::uint64_t first = 0;      // when its first byte left, or came
-    std::uint64_t not_before = 0; // passes no earlier
-    std::uint64_t takes = 0;      // what is left of its time on the link
-    std::uint64_t end = 0;        // while it is on the link
+    std::uint64_t count = 0, bytes = 0; // of messages; on a processor work_bytes()
+    std::uint64_t submitted = 0;        // time
+    std::uint64_t first = 0;            // when its first byte left, or came
+    std::uint64_t not_before = 0;       // passes no earlier
+    std::uint64_t takes = 0;            // what is left of its time on the link
+    std::uint64_t end = 0;              // while it is on the link
     std::uint32_t link = 0;
     std::uint32_t next = nothing;
   };
@@ -92,6 +92,7 @@ private:
   std::uint64_t latency(const network_message& m) const;
   std::uint64_t jitter(const network_message& m);
   std::uint32_t stage_of(const network_message& m) const; // number in incoming_ of its next one; nothing: it has none
+  std::uint64_t work_bytes(const network_message& m) const;
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
@@ -101,7 +102,8 @@ private:
   void begin_next(std::uint32_t link); // in_turn: the next message, if the link is free
   void begin_batch(outgoing& l, std::uint32_t lane, std::uint32_t b);
   void left(std::uint32_t b); // a batch
-  void add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m);
+  void add_to(incoming& stage, std::vector<std::uint32_t>& dirty, std::uint32_t number, std::uint32_t m,
+              std::uint64_t bytes);
   void pass(incoming& stage, std::uint32_t b, double ns_per_byte, std::uint64_t ns_per_message, std::uint64_t after,
             network_event kind);
   void passed(std::uint32_t b);   // a link in incoming_

@@ -72,8 +72,11 @@ struct network_options {
   std::uint64_t overhead_ns = 0;   // o
   double overhead_ns_per_byte = 0; // O, the mean of the sender's and the receiver's
   double send_share = 0.5;         // the sender's part of 2 * O, from 0 to 1
-  double add_ns_per_byte = 0;      // on top of O, of a receive that adds: a server's sum
-  std::uint64_t gap_ns = 0;        // g, the time that a link takes for each message beside its bytes
+  // Each byte of a message beyond `large_from` counts as `large_factor` bytes of work.
+  std::uint64_t large_from = UINT64_MAX;
+  double large_factor = 1;
+  double add_ns_per_byte = 0; // on top of O, of a receive that adds: a server's sum
+  std::uint64_t gap_ns = 0;   // g, the time that a link takes for each message beside its bytes
 };
 
 } // namespace regatta

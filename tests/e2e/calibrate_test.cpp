@@ -28,16 +28,28 @@ double seconds_of_all(const std::string& text, const std::string& key) {
 
 TEST_CASE("a calibration is what a simulation of one worker gives back, and a bad fit writes no file") {
   const experiment_folder s;
+  json comm = {{"schema", "regatta.comm/1"}, {"context", {{"hosts", {{{"name", "a"}}, {{"name", "b"}}}}}}};
+  for (const double bytes : {8.0, 1e6, 2e6, 4e6})
+    comm["results"].push_back({{"op", "send"},
+                               {"ranks", 2},
+                               {"transport", "tcp"},
+                               {"bytes", bytes},
+                               {"seconds", {{"median", 200e-6 + 8e-9 * bytes}}},
+                               {"cpu_seconds", 80e-6 + 2e-9 * bytes}});
+  std::ofstream(s.path / "comm.json") << comm;
   const std::filesystem::path written = s.path / "own.toml";
   outcome o;
   for (int attempt = 0; attempt < 5 && !exists(written); ++attempt) {
-    o = program(s, "calibrate x.toml -o own.toml --transport tcp --progress never");
+    o = program(s, "calibrate x.toml -o own.toml --transport tcp --comm comm.json --progress never");
     CHECK(exists(written) == (o.code == 0));
     if (o.code != 0) CHECK(o.err.find("expected a fit within") != std::string::npos); // the machine is busy
   }
   INFO(o.err);
   REQUIRE(o.code == 0);
   std::string text = read(written);
+  CHECK(text.find("overhead_between_hosts = ") != std::string::npos);
+  CHECK(text.find("overhead_per_byte_between_hosts = ") != std::string::npos);
+  CHECK(text.find("bandwidth = \"1Gbit/s\"") != std::string::npos);
   // Two workers with a core each have exchanged gradients in a ring, and with a server.
   if (std::thread::hardware_concurrency() >= 2) {
     for (const char* key : {"overhead_in_training = ", "overhead_per_byte_in_training = ", "in_training_residual = "})

@@ -56,6 +56,21 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
   CHECK(o.err.find("m.toml:2:9: error: compute.batch") == 0);
 }
 
+TEST_CASE("messages between hosts may have overheads of their own") {
+  const experiment_folder s;
+  std::ofstream(s.path / "slow.toml") << machine +
+                                             "overhead_between_hosts = \"2ms\"\noverhead_per_byte_between_hosts = 5\n"
+                                             "large_from = \"1KiB\"\n";
+  const auto ms_of_step = [&](const std::string& file, const std::string& hosts) {
+    const json d = simulated(s, "--machine " + file + " --out " + file + hosts + " --set cluster.hosts=" + hosts);
+    return 64e3 / d.at("results").at(1).at("samples_per_second").at("median").get<double>(); // two workers of 32
+  };
+  CHECK(ms_of_step("slow.toml", "1") == ms_of_step("m.toml", "1"));
+  // In a ring of two a rank sends two halves of 4 MiB and receives two: 4 times 2 ms + 5 ns/B, one after the other, where
+  // a message of m.toml takes 5 us + 0.1 ns/B. The 1.7 ms of the link for either half pass meanwhile.
+  CHECK(ms_of_step("slow.toml", "2") > ms_of_step("m.toml", "2") + 4 * (2 + 2.1 * 4.9) - 2 * 1.7);
+}
+
 TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulation down, and it repeats") {
   const experiment_folder s;
   int number = 0;

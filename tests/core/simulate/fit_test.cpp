@@ -79,6 +79,29 @@ TEST_CASE("messages: processor time is o and O, the rest of the time L and G") {
   CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
 }
 
+TEST_CASE("messages whose bytes cost more beyond a size: two lines that meet there") {
+  const auto sample = [](double bytes) {
+    const double work = 3000 + 0.1 * (std::min(bytes, 1e6) + 3 * std::max(0.0, bytes - 1e6));
+    return message_sample{bytes, 9000 + 2 * work + 0.3 * bytes, 2 * work};
+  };
+  std::vector<message_sample> samples;
+  for (const double bytes : {8.0, 4096.0, 2.5e5, 1e6, 4e6, 1.6e7}) samples.push_back(sample(bytes));
+  const message_costs c = fit_messages(samples);
+  CHECK(c.large_from == 1e6);
+  CHECK(c.large_factor == doctest::Approx(3));
+  CHECK(c.overhead_ns == doctest::Approx(3000));
+  CHECK(c.overhead_ns_per_byte == doctest::Approx(0.1));
+  CHECK(1 / c.bytes_per_ns == doctest::Approx(0.3));
+  CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
+  // One line where measurements only vary, and where too few of them are large.
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double noise = i % 2 ? 1.03 : 0.97;
+    samples[i] = {samples[i].bytes, noise * (9000 + 0.5 * samples[i].bytes), 6000 + 0.2 * samples[i].bytes};
+  }
+  CHECK(std::isinf(fit_messages(samples).large_from));
+  CHECK(std::isinf(fit_messages({sample(8), sample(4096), sample(1e6), sample(4e6)}).large_from));
+}
+
 TEST_CASE("computing beside messages: the loss is what fits all samples") {
   const auto f = fit_loss({{1000, 100, 1150}, {2000, 400, 2600}});
   REQUIRE(f);

@@ -13,7 +13,8 @@ using nlohmann::json;
 
 namespace {
 
-// Sends of these sizes over a link with a latency of 50 us, at 1 Gbit/s, where a message costs 10 us on one host.
+// Sends of these sizes over a link with a latency of 50 us, at 1 Gbit/s, where a message costs 10 us on one host. Between
+// the hosts it takes 24 us and 0.6 ns/B of processors.
 json document(const std::vector<double>& sizes) {
   json d = {{"schema", "regatta.comm/1"}, {"context", {{"hosts", {{{"name", "a"}}, {{"name", "b"}}}}}}};
   d["results"] = json::array();
@@ -22,7 +23,8 @@ json document(const std::vector<double>& sizes) {
                             {"ranks", 2},
                             {"transport", "tcp"},
                             {"bytes", bytes},
-                            {"seconds", {{"median", 1e-9 * (60'000 + 8 * bytes)}}}});
+                            {"seconds", {{"median", 1e-9 * (60'000 + 8 * bytes)}}},
+                            {"cpu_seconds", 1e-9 * (24'000 + 0.6 * bytes)}});
   return d;
 }
 
@@ -54,7 +56,10 @@ TEST_CASE("the rate of large messages, and what small ones take beyond their cos
   d["results"].back()["bytes"] = 65536; // faster than the link's rate: a burst
   d["results"].push_back({{"op", "allreduce"}, {"ranks", 2}, {"transport", "tcp"}, {"bytes", 8}});
   const stored s(d);
-  const machine_file::network n = network_of(read_measured_sends(s.file(), transports), costs);
+  const measured_sends sends = read_measured_sends(s.file(), transports);
+  CHECK(sends.cpu_ns == doctest::Approx(24'000));
+  CHECK(sends.cpu_ns_per_byte == doctest::Approx(0.6));
+  const machine_file::network n = network_of(sends, costs);
   CHECK(8 * n.bytes_per_ns == doctest::Approx(1));
   CHECK(n.latency_ns == doctest::Approx(50'000));
   REQUIRE(n.residual);

@@ -207,6 +207,28 @@ TEST_CASE("a processor does one thing at a time, and senders and receivers share
   }
 }
 
+TEST_CASE("bytes of a message beyond large_from are more work, for its sender and its receiver alike") {
+  for (const link_order order : {link_order::in_turn, link_order::shared}) {
+    CAPTURE(order == link_order::shared);
+    network_options x = full_duplex(order, unlimited);
+    x.overhead_ns_per_byte = 3;
+    x.large_from = 100;
+    x.large_factor = 5;
+    road r(x, four);
+    const auto at = r.send(0, 1, 100), small = r.send(2, 3, 60), other = r.send(2, 3, 60);
+    r.pass();
+    // A receive begins 10 after its send, with the first byte.
+    CHECK(r.delivered_at[at] == 10 + 300);
+    CHECK(std::max(r.delivered_at[small], r.delivered_at[other]) == 10 + 360); // neither is large
+    road s(x, four);
+    const auto large = s.send(0, 1, 140);
+    s.pass();
+    CHECK(s.delivered_at[large] == 10 + 300 + 40 * 15);
+    CHECK(s.worked[{0, false}].front().first == 900);
+    CHECK(s.worked[{1, true}].front().first == 900);
+  }
+}
+
 TEST_CASE("switches: messages between groups share their links, up and down") {
   for (const link_order order : {link_order::in_turn, link_order::shared}) {
     CAPTURE(order == link_order::shared);
