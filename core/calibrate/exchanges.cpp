@@ -95,8 +95,6 @@ tried_costs try_costs(machine_file& m, const std::string& transport, const messa
   costs.overhead_per_byte_in_training = (of_send + of_receive) / 2;
   costs.overhead_ns *= of_message;
   costs.overhead_ns_per_byte *= (of_send + of_receive) / 2;
-  if (costs.overhead_between_ns) *costs.overhead_between_ns *= of_message;
-  if (costs.overhead_between_ns_per_byte) *costs.overhead_between_ns_per_byte *= (of_send + of_receive) / 2;
   costs.send_share = of_send / (of_send + of_receive);
   std::vector<loss_sample> samples;
   for (const measured_exchange& x : all) {
@@ -162,11 +160,25 @@ tried_costs fit_costs(machine_file& m, const std::string& transport, const std::
   return best;
 }
 
+// Cold caches and changes between threads take as many ns more of each message and of each byte, whatever these take in
+// ping-pong: so what they add inside a host is added between hosts, too.
+message_work with_more_work(message_work w, double ns, double ns_per_byte) {
+  const double large = std::max(0.0, w.overhead_ns_per_byte * w.large_factor + ns_per_byte);
+  w.overhead_ns = std::max(0.0, w.overhead_ns + ns);
+  w.overhead_ns_per_byte = std::max(0.0, w.overhead_ns_per_byte + ns_per_byte);
+  if (w.overhead_ns_per_byte > 0) w.large_factor = large / w.overhead_ns_per_byte;
+  return w;
+}
+
 void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
                    double alone, const measuring& by) {
-  const tried_costs best = fit_costs(m, transport, all, alone, by);
+  const message_work measured = m.transports.at(transport);
+  tried_costs best = fit_costs(m, transport, all, alone, by);
   require_good_fit("steps with messages over " + transport, best.residual);
   message_costs& costs = m.transports.at(transport);
+  if (best.costs.between_hosts)
+    *best.costs.between_hosts = with_more_work(*best.costs.between_hosts, best.costs.overhead_ns - measured.overhead_ns,
+                                               best.costs.overhead_ns_per_byte - measured.overhead_ns_per_byte);
   costs = best.costs;
   costs.in_training_residual = best.residual;
   if (!best.loss) {

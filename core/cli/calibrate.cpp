@@ -74,6 +74,14 @@ message_costs measure_messages(const std::string& transport, const calibrate_opt
   return costs;
 }
 
+std::string in_words(const message_work& w) {
+  std::string text = fmt::format("o {:.1f} us, O {:.3f} ns/B", w.overhead_ns * 1e-3, w.overhead_ns_per_byte);
+  if (std::isfinite(w.large_from))
+    text += fmt::format(" ({:.3f} beyond {})", w.large_factor * w.overhead_ns_per_byte,
+                        exact_bytes(std::llround(w.large_from)));
+  return text;
+}
+
 } // namespace
 
 int calibrate_verb(const calibrate_options& o) {
@@ -134,8 +142,7 @@ int calibrate_verb(const calibrate_options& o) {
   if (sends) {
     message_costs& costs = m.transports.at(sends->transport);
     m.between = network_of(*sends, costs);
-    costs.overhead_between_ns = sends->cpu_ns / 2;
-    costs.overhead_between_ns_per_byte = sends->cpu_ns_per_byte / 2;
+    costs.between_hosts = sends->work;
   }
   add_exchanges(m, by, alone);
   screen.clear();
@@ -156,15 +163,9 @@ int calibrate_verb(const calibrate_options& o) {
     out += fmt::format("{:g} workers side by side: computing takes {:.3f} times as long, the update {:.3f} times\n",
                        m.contention[i].first, m.contention[i].second, m.operation_contention[i].second);
   for (const auto& [id, c] : m.transports) {
-    out += fmt::format("{}: L {:.1f} us, o {:.1f} us, O {:.3f} ns/B, G {:.3f} ns/B, residual {:.0f} %\n", id,
-                       c.latency_ns * 1e-3, c.overhead_ns * 1e-3, c.overhead_ns_per_byte, 1 / c.bytes_per_ns,
-                       100 * c.residual.value_or(0));
-    if (std::isfinite(c.large_from))
-      out += fmt::format("{}: bytes beyond {} of a message take {:.2f} times O\n", id,
-                         exact_bytes(std::llround(c.large_from)), c.large_factor);
-    if (c.overhead_between_ns && c.overhead_between_ns_per_byte)
-      out += fmt::format("{}: between hosts o {:.1f} us, O {:.3f} ns/B\n", id, *c.overhead_between_ns * 1e-3,
-                         *c.overhead_between_ns_per_byte);
+    out += fmt::format("{}: L {:.1f} us, {}, G {:.3f} ns/B, residual {:.0f} %\n", id, c.latency_ns * 1e-3, in_words(c),
+                       1 / c.bytes_per_ns, 100 * c.residual.value_or(0));
+    if (c.between_hosts) out += fmt::format("{}: between hosts {}\n", id, in_words(*c.between_hosts));
     if (c.overhead_in_training)
       out += fmt::format(
           "{}: in a training step o is {:.2f} and O {:.2f} times that of ping-pong ({:.0f} % the sender's), "

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,13 @@ bent_line fit_bent_line(std::vector<point> points) {
   return best;
 }
 
+// Sets what a byte beyond `from` costs, if there is such a size and others cost something.
+void set_large(message_work& w, double from, double ns_per_byte) {
+  if (!std::isfinite(from) || w.overhead_ns_per_byte <= 0) return;
+  w.large_from = from;
+  w.large_factor = std::max(0.0, ns_per_byte / w.overhead_ns_per_byte);
+}
+
 struct step_events {
   std::uint64_t begin = 0, end = 0;
   std::uint64_t forward = 0, backward = 0, after = 0;       // begin of the passes, end of the backward pass; 0: unknown
@@ -167,12 +175,17 @@ message_costs fit_messages(const std::vector<message_sample>& samples) {
   const double gap_per_byte = std::max(time.slope - 2 * c.overhead_ns_per_byte, 1e-3); // G
   c.bytes_per_ns = 1 / gap_per_byte;
   // Inside a host only processors move bytes: what large messages take longer is their work.
-  if (c.overhead_ns_per_byte > 0 && std::isfinite(bent.bend)) {
-    c.large_from = bent.bend;
-    c.large_factor = std::max(0.0, bent.slope_beyond - gap_per_byte) / (2 * c.overhead_ns_per_byte);
-  }
+  set_large(c, bent.bend, (bent.slope_beyond - gap_per_byte) / 2);
   c.residual = bent.residual;
   return c;
+}
+
+message_work fit_work(std::vector<std::pair<double, double>> cpu_ns) {
+  for (auto& [bytes, ns] : cpu_ns) ns = std::max(ns, 1.0);
+  const bent_line bent = fit_bent_line(std::move(cpu_ns));
+  message_work w{bent.start.constant / 2, bent.start.slope / 2};
+  set_large(w, bent.bend, bent.slope_beyond / 2);
+  return w;
 }
 
 std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {

@@ -31,6 +31,10 @@ struct message_sample {
 // time. Requires two sizes or more.
 message_costs fit_messages(const std::vector<message_sample>& samples);
 
+// [any] Returns the work of a message's sender and receiver, each half of the CPU time of both, by lines that may bend as
+// those of fit_messages(). `cpu_ns`: that time by bytes, in ns. Requires two sizes or more.
+message_work fit_work(std::vector<std::pair<double, double>> cpu_ns);
+
 // The computing of a worker in a step beside an exchange, in ns.
 struct loss_sample {
   double alone = 0, lost = 0; // simulated: if it loses nothing, and what it loses if computing_loss is 1

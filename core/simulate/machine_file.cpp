@@ -103,11 +103,6 @@ public:
       return ns ? std::optional(static_cast<double>(*ns)) : std::nullopt;
     });
   }
-  void take_ns(const toml_node& of, const std::string& path, const char* name, std::optional<double>& to) {
-    double ns = -1;
-    take_ns(of, path, name, ns);
-    if (ns >= 0) to = ns;
-  }
   void take_bytes(const toml_node& of, const std::string& path, const char* name, double& to) {
     take(of, path, name, to, 0, "bytes such as \"512KiB\"", [](const std::string& text) {
       const auto bytes = parse_bytes(text);
@@ -269,24 +264,29 @@ void read_compute(reader& r, const toml_node& t, machine_file& m) {
     r.refuse(*t.find("quantiles"), "compute.quantiles", "expected two or more numbers, ascending");
 }
 
+void read_work(reader& r, const toml_node& t, const std::string& path, message_work& w) {
+  r.take_ns(t, path, "overhead", w.overhead_ns);
+  r.take(t, path, "overhead_per_byte", w.overhead_ns_per_byte, 0, "ns for each byte, from 0");
+  r.take_bytes(t, path, "large_from", w.large_from);
+  r.take(t, path, "large_factor", w.large_factor, 0, "a number from 0");
+  if (const toml_node* const factor = t.find("large_factor"); factor && !t.find("large_from"))
+    r.refuse(*factor, path + "large_factor", "expected large_from beside it, got none");
+}
+
 void read_transport(reader& r, const toml_node& t, const std::string& id, message_costs& c) {
   const std::string path = "transport." + id;
   r.only(t, path,
-         {"latency", "overhead", "overhead_per_byte", "send_share", "large_from", "large_factor",
-          "overhead_between_hosts", "overhead_per_byte_between_hosts", "gap", "bandwidth", "add_per_byte", "residual",
-          "overhead_in_training", "overhead_per_byte_in_training", "in_training_residual", "apply_in_training",
-          "computing_loss", "computing_loss_residual"});
+         {"latency", "overhead", "overhead_per_byte", "large_from", "large_factor", "between_hosts", "send_share",
+          "gap", "bandwidth", "add_per_byte", "residual", "overhead_in_training", "overhead_per_byte_in_training",
+          "in_training_residual", "apply_in_training", "computing_loss", "computing_loss_residual"});
   const std::string dotted = path + ".";
   r.take_ns(t, dotted, "latency", c.latency_ns);
-  r.take_ns(t, dotted, "overhead", c.overhead_ns);
-  r.take(t, dotted, "overhead_per_byte", c.overhead_ns_per_byte, 0, "ns for each byte, from 0");
+  read_work(r, t, dotted, c);
+  if (const toml_node* const hosts = r.table(t, dotted, "between_hosts")) {
+    r.only(*hosts, dotted + "between_hosts", {"overhead", "overhead_per_byte", "large_from", "large_factor"});
+    read_work(r, *hosts, dotted + "between_hosts.", c.between_hosts.emplace());
+  }
   r.take_part(t, dotted, "send_share", c.send_share);
-  r.take_bytes(t, dotted, "large_from", c.large_from);
-  r.take(t, dotted, "large_factor", c.large_factor, 0, "a number from 0");
-  if (const toml_node* const factor = t.find("large_factor"); factor && !t.find("large_from"))
-    r.refuse(*factor, dotted + "large_factor", "expected large_from beside it, got none");
-  r.take_ns(t, dotted, "overhead_between_hosts", c.overhead_between_ns);
-  r.take(t, dotted, "overhead_per_byte_between_hosts", c.overhead_between_ns_per_byte);
   r.take_ns(t, dotted, "gap", c.gap_ns);
   r.take_rate(t, dotted, "bandwidth", c.bytes_per_ns);
   r.take(t, dotted, "add_per_byte", c.add_ns_per_byte, 0, "ns for each byte, from 0");

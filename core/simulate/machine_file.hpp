@@ -30,20 +30,25 @@ struct touched_table {
   double draws = 0;           // rows that a sample names; 0: as many as the model says
 };
 
-// The costs of a message between two ranks, in the names of LogGOPS.
-struct message_costs {
-  double latency_ns = 0;                            // L
-  double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O: the mean of the sender's and the receiver's
-  double send_share = 0.5;                          // the sender's part of 2 * O
+// The work of a rank's processor for each send and each receive, in the names of LogGOPS: the mean of the sender's and the
+// receiver's.
+struct message_work {
+  double overhead_ns = 0, overhead_ns_per_byte = 0; // o, O
   // Bytes of a message beyond `large_from` take `large_factor` times O: large messages leave the caches, fill buffers of
   // the kernel, or are sent by another protocol.
   double large_from = std::numeric_limits<double>::infinity(), large_factor = 1;
-  // o, and O for all sizes, in place of these where ranks are on several hosts; std::nullopt: the same.
-  std::optional<double> overhead_between_ns, overhead_between_ns_per_byte;
-  double gap_ns = 0;              // g
-  double bytes_per_ns = 10;       // 1 / G
-  double add_ns_per_byte = 0;     // of a receive that adds, on top of O
-  std::optional<double> residual; // of the fit, relative; std::nullopt: written by hand
+  bool operator==(const message_work&) const = default;
+};
+
+// The costs of a message between two ranks, in the same names. The work is that between ranks of one host.
+struct message_costs : message_work {
+  std::optional<message_work> between_hosts; // where ranks are on several; std::nullopt: the same
+  double latency_ns = 0;                     // L
+  double send_share = 0.5;                   // the sender's part of 2 * O
+  double gap_ns = 0;                         // g
+  double bytes_per_ns = 10;                  // 1 / G
+  double add_ns_per_byte = 0;                // of a receive that adds, on top of O
+  std::optional<double> residual;            // of the fit, relative; std::nullopt: written by hand
   // How many times that of ping-pong `overhead_ns` is, and the same of `overhead_ns_per_byte`, where calibrate has fitted
   // them to steps of two workers; the residual is that of the steps' time. For people.
   std::optional<double> overhead_in_training, overhead_per_byte_in_training, in_training_residual;

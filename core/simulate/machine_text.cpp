@@ -83,19 +83,18 @@ std::string machine_text(const machine_file& m) {
   out += "\n[work] # ns for each byte that an operation reads or writes\n";
   line("default", rounded(m.work_ns_per_byte));
   for (const auto& [name, each] : m.work_of) line(name.c_str(), rounded(each));
+  const auto work = [&](const message_work& w) {
+    line("overhead", ns_text(w.overhead_ns));
+    line("overhead_per_byte", rounded(w.overhead_ns_per_byte));
+    if (!std::isfinite(w.large_from)) return;
+    line("large_from", "\"" + exact_bytes(std::llround(w.large_from)) + "\"");
+    line("large_factor", rounded(w.large_factor));
+  };
   for (const auto& [id, c] : m.transports) {
     out += fmt::format("\n[transport.{}]\n", id);
     line("latency", ns_text(c.latency_ns));
-    line("overhead", ns_text(c.overhead_ns));
-    line("overhead_per_byte", rounded(c.overhead_ns_per_byte));
+    work(c);
     if (c.send_share != 0.5) line("send_share", rounded(c.send_share));
-    if (std::isfinite(c.large_from)) {
-      line("large_from", "\"" + exact_bytes(std::llround(c.large_from)) + "\"");
-      line("large_factor", rounded(c.large_factor));
-    }
-    if (c.overhead_between_ns) line("overhead_between_hosts", ns_text(*c.overhead_between_ns));
-    if (c.overhead_between_ns_per_byte)
-      line("overhead_per_byte_between_hosts", rounded(*c.overhead_between_ns_per_byte));
     line("gap", ns_text(c.gap_ns));
     line("bandwidth", "\"" + fmt::format("{:.4g}Gbit/s", c.bytes_per_ns * 8) + "\"");
     line("add_per_byte", rounded(c.add_ns_per_byte));
@@ -115,6 +114,10 @@ std::string machine_text(const machine_file& m) {
       line("computing_loss", rounded(*c.computing_loss));
     }
     if (c.computing_loss_residual) line("computing_loss_residual", rounded(*c.computing_loss_residual));
+    if (c.between_hosts) {
+      out += fmt::format("[transport.{}.between_hosts]\n", id);
+      work(*c.between_hosts);
+    }
   }
   out += m.between.residual ? "\n[network] # between hosts, from a result of `regatta comm`\n"
                             : "\n[network] # between hosts: not measured, an assumption to change\n";

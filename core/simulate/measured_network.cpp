@@ -23,7 +23,7 @@ measured_sends read_measured_sends(const std::string& given, const std::vector<s
   };
   // Between these sizes a link may send faster than its rate: what a limit lets pass after a pause, buffers of a card.
   constexpr double most_of_small = 1 << 10, least_of_large = 1 << 20;
-  std::vector<std::pair<double, double>> times, work; // ns by bytes; of processors
+  std::vector<std::pair<double, double>> times, work; // ns by bytes; the latter of processors, and of all sizes
   std::size_t large = 0;
   std::string transport;
   try {
@@ -37,10 +37,10 @@ measured_sends read_measured_sends(const std::string& given, const std::vector<s
         throw refuse("expected messages of one transport, got several");
       transport = row.at("transport");
       const double bytes = row.at("bytes");
+      work.emplace_back(bytes, 1e9 * row.at("cpu_seconds").get<double>());
       if (bytes > most_of_small && bytes < least_of_large) continue;
       large += bytes >= least_of_large;
       times.emplace_back(bytes, 1e9 * row.at("seconds").at("median").get<double>());
-      work.emplace_back(bytes, std::max(1.0, 1e9 * row.at("cpu_seconds").get<double>()));
     }
   } catch (const json::exception& e) {
     throw refuse(e.what());
@@ -53,9 +53,9 @@ measured_sends read_measured_sends(const std::string& given, const std::vector<s
   if (std::ranges::find(transports, transport) == transports.end())
     throw refuse(fmt::format("its messages go over {}, which is not measured on this host: add --transport {}",
                              transport, transport));
-  const line_fit line = fit_line(times), cpu = fit_line(work);
+  const line_fit line = fit_line(times);
   require_good_fit("messages between hosts", line.residual);
-  return {transport, line.constant, line.slope, line.residual, cpu.constant, cpu.slope};
+  return {transport, line.constant, line.slope, line.residual, fit_work(work)};
 }
 
 machine_file::network network_of(const measured_sends& sends, const message_costs& costs) {

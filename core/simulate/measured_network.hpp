@@ -12,7 +12,7 @@ namespace regatta {
 struct measured_sends {
   std::string transport;
   double ns = 0, ns_per_byte = 0, residual = 0; // the time of a message, and how good that line fits
-  double cpu_ns = 0, cpu_ns_per_byte = 0;       // the processor time of its sender and receiver together
+  message_work work;
 };
 
 // [any] Returns the messages of the result `given`, of which small ones and large ones count. Throws failure: (usage) if

@@ -141,22 +141,6 @@ double apply_in_training(const run_to_simulate& r) {
   return r.run->communicates ? costs_of(*r.machine, carrier_of(*r.config)).apply_in_training : 1;
 }
 
-// Sets o and O, those between hosts if they are known and there are several. Returns o, not rounded.
-double set_overheads(const message_costs& costs, bool several_hosts, network_options& n) {
-  double overhead = costs.overhead_ns;
-  n.overhead_ns_per_byte = costs.overhead_ns_per_byte;
-  n.send_share = costs.send_share;
-  if (several_hosts && costs.overhead_between_ns) overhead = *costs.overhead_between_ns;
-  if (several_hosts && costs.overhead_between_ns_per_byte) {
-    n.overhead_ns_per_byte = *costs.overhead_between_ns_per_byte;
-  } else if (std::isfinite(costs.large_from)) {
-    n.large_from = whole(costs.large_from);
-    n.large_factor = costs.large_factor;
-  }
-  n.overhead_ns = whole(overhead);
-  return overhead;
-}
-
 void set_links(const run_to_simulate& r, simulation_setup& s) {
   const std::string carrier = carrier_of(*r.config);
   const message_costs& costs = costs_of(*r.machine, carrier);
@@ -164,13 +148,19 @@ void set_links(const run_to_simulate& r, simulation_setup& s) {
   network_options& n = s.network;
   n.order = link_order::shared;
   n.urgent_lanes_first = carrier != "tcp" || r.config->transport.id == "shaped";
-  const double overhead = set_overheads(costs, *std::ranges::max_element(layout.host_of) > 0, n);
+  const bool several_hosts = *std::ranges::max_element(layout.host_of) > 0;
+  const message_work& work = several_hosts && costs.between_hosts ? *costs.between_hosts : costs;
+  n.overhead_ns = whole(work.overhead_ns);
+  n.overhead_ns_per_byte = work.overhead_ns_per_byte;
+  if (std::isfinite(work.large_from)) n.large_from = whole(work.large_from);
+  n.large_factor = work.large_factor;
+  n.send_share = costs.send_share;
   n.add_ns_per_byte = costs.add_ns_per_byte;
   n.gap_ns = whole(costs.gap_ns);
   n.seed = r.seed;
   // Of native collectives, which take the time of a ring of messages: those of a host's ranks, or of the slowest link.
-  const double per_byte = 2 * n.overhead_ns_per_byte + costs.add_ns_per_byte;
-  n.latency_ns = whole(costs.latency_ns + 2 * overhead);
+  const double per_byte = 2 * work.overhead_ns_per_byte + costs.add_ns_per_byte;
+  n.latency_ns = whole(costs.latency_ns + 2 * work.overhead_ns);
   n.bytes_per_ns = 1 / (per_byte + 1 / costs.bytes_per_ns);
   n.inside = {costs.bytes_per_ns, costs.bytes_per_ns, whole(costs.latency_ns)};
   const machine_file::network& between = r.machine->between;

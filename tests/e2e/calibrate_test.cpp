@@ -47,8 +47,7 @@ TEST_CASE("a calibration is what a simulation of one worker gives back, and a ba
   INFO(o.err);
   REQUIRE(o.code == 0);
   std::string text = read(written);
-  CHECK(text.find("overhead_between_hosts = ") != std::string::npos);
-  CHECK(text.find("overhead_per_byte_between_hosts = ") != std::string::npos);
+  CHECK(text.find("[transport.tcp.between_hosts]\noverhead = ") != std::string::npos);
   CHECK(text.find("bandwidth = \"1Gbit/s\"") != std::string::npos);
   // Two workers with a core each have exchanged gradients in a ring, and with a server.
   if (std::thread::hardware_concurrency() >= 2) {

@@ -58,9 +58,8 @@ TEST_CASE("a slower network takes longer, and a wrong machine file is refused wi
 
 TEST_CASE("messages between hosts may have overheads of their own") {
   const experiment_folder s;
-  std::ofstream(s.path / "slow.toml") << machine +
-                                             "overhead_between_hosts = \"2ms\"\noverhead_per_byte_between_hosts = 5\n"
-                                             "large_from = \"1KiB\"\n";
+  std::ofstream(s.path / "slow.toml")
+      << machine + "[transport.tcp.between_hosts]\noverhead = \"2ms\"\noverhead_per_byte = 5\n";
   const auto ms_of_step = [&](const std::string& file, const std::string& hosts) {
     const json d = simulated(s, "--machine " + file + " --out " + file + hosts + " --set cluster.hosts=" + hosts);
     return 64e3 / d.at("results").at(1).at("samples_per_second").at("median").get<double>(); // two workers of 32

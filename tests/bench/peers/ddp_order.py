@@ -97,16 +97,22 @@ def gloo_seconds(workers):
         lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES]))
 
 
-def regatta_rate(folder, model, workers, strategy, steps):
-    file, secret = folder / "x.toml", folder / "secret"
-    file.write_text(experiment(model, workers, strategy, steps))
+def regatta_ranks(folder, workers, *arguments):
+    """Runs a verb with a rank on every host; returns what rank 0 prints."""
+    secret = folder / "secret"
     if not secret.exists():
         secret.touch(0o600)
         secret.write_bytes(os.urandom(32))
+    return all_of(workers, lambda r: [f"REGATTA_RANK={r}", f"REGATTA_RANKS={workers}", "REGATTA_COORDINATOR=n0:7117",
+                                      f"REGATTA_SECRET_FILE={secret}"],
+                  lambda r: [REGATTA, *arguments])
+
+
+def regatta_rate(folder, model, workers, strategy, steps):
+    file = folder / "x.toml"
+    file.write_text(experiment(model, workers, strategy, steps))
     subprocess.run(["rm", "-rf", folder / "out"], check=True)
-    all_of(workers, lambda r: [f"REGATTA_RANK={r}", f"REGATTA_RANKS={workers}", "REGATTA_COORDINATOR=n0:7117",
-                               f"REGATTA_SECRET_FILE={secret}"],
-           lambda r: [REGATTA, "run", file, "--progress", "never", "--out", folder / "out"])
+    regatta_ranks(folder, workers, "run", file, "--progress", "never", "--out", folder / "out")
     return rate_of(json.loads((folder / "out/result.json").read_text()))
 
 
@@ -155,12 +161,15 @@ def simulated_rate(folder, model, workers, strategy, steps, rate, machine, *opti
 
 
 def calibrate(folder, model):
+    """Between two hosts without a limit, which must be up."""
     if (folder / f"{model}.toml").exists():
         return
-    file = folder / "c.toml"
+    file, comm = folder / "c.toml", folder / "comm.json"
     file.write_text(experiment(model, 1, "", 10))
-    out = subprocess.run([REGATTA, "calibrate", file, "-o", folder / f"{model}.toml", "--transport", "tcp",
-                          "--progress", "never"], capture_output=True, text=True, check=False)
+    comm.write_text(regatta_ranks(folder, 2, "comm", "--transport", "tcp", "--op", "send", "--ranks", 2, "--no-pin",
+                                  "--format", "json"))
+    out = subprocess.run([REGATTA, "calibrate", file, "-o", folder / f"{model}.toml", "--transport", "tcp", "--comm",
+                          comm, "--progress", "never"], capture_output=True, text=True, check=False)
     print(out.stdout, out.stderr, sep="", flush=True)
     if out.returncode:
         raise RuntimeError("no calibration")
@@ -171,11 +180,11 @@ def measure(folder, cell):
     workers, steps = int(workers), MODELS[model][2][rate]
     figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta", "apart")}
     alone = {"torch": [], "regatta": []}
-    calibrate(folder, model)
     os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
     limit = [] if rate == "none" else ["--rate", rate]
     subprocess.run([HOSTS, "up", str(workers)], check=True, stdout=subprocess.DEVNULL)
     try:
+        calibrate(folder, model)
         gloo = gloo_seconds(workers)
         for host in range(workers if limit else 0):
             subprocess.run([HOSTS, "rate", f"n{host}", rate], check=True, stdout=subprocess.DEVNULL)

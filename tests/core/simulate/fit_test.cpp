@@ -93,6 +93,13 @@ TEST_CASE("messages whose bytes cost more beyond a size: two lines that meet the
   CHECK(c.overhead_ns_per_byte == doctest::Approx(0.1));
   CHECK(1 / c.bytes_per_ns == doctest::Approx(0.3));
   CHECK(*c.residual == doctest::Approx(0).epsilon(1e-6));
+  std::vector<std::pair<double, double>> cpu_ns;
+  for (const message_sample& s : samples) cpu_ns.emplace_back(s.bytes, s.cpu_ns);
+  const message_work w = fit_work(cpu_ns);
+  CHECK(w.overhead_ns == doctest::Approx(3000));
+  CHECK(w.overhead_ns_per_byte == doctest::Approx(0.1));
+  CHECK(w.large_from == 1e6);
+  CHECK(w.large_factor == doctest::Approx(3));
   // One line where measurements only vary, and where too few of them are large.
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const double noise = i % 2 ? 1.03 : 0.97;

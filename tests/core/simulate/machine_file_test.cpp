@@ -59,18 +59,18 @@ TEST_CASE("a share of the sender's is from 0 to 1, and half by default") {
 TEST_CASE("large messages, and those between hosts, have costs of their own, which are written and read back") {
   const std::string tcp = rates + "[transport.tcp]\noverhead_per_byte = 0.1\n";
   const machine_file m = parse_machine("m.toml", tcp + "large_from = \"512KiB\"\nlarge_factor = 2.5\n"
-                                                       "overhead_between_hosts = \"20us\"\n"
-                                                       "overhead_per_byte_between_hosts = 0.4\n");
+                                                       "[transport.tcp.between_hosts]\noverhead = \"20us\"\n"
+                                                       "overhead_per_byte = 0.4\n");
   const message_costs& c = m.transports.at("tcp");
-  CHECK(c.large_from == 512 << 10);
-  CHECK(c.large_factor == 2.5);
-  CHECK(c.overhead_between_ns == 20'000);
-  CHECK(c.overhead_between_ns_per_byte == 0.4);
+  CHECK(static_cast<const message_work&>(c) == message_work{0, 0.1, 512 << 10, 2.5});
+  CHECK(c.between_hosts == message_work{20'000, 0.4});
   CHECK(parse_machine("m.toml", machine_text(m)).transports == m.transports);
   CHECK(machine_text(parse_machine("m.toml", tcp)).find("large") == std::string::npos);
   CHECK(
       refusal(tcp + "large_factor = 2\n").find("m.toml:6:16: error: transport.tcp.large_factor: expected large_from") ==
       0);
+  CHECK(refusal(tcp + "[transport.tcp.between_hosts]\nlatency = 0\n")
+            .find("m.toml:7:1: error: transport.tcp.between_hosts.latency: unknown key") == 0);
   CHECK(refusal(tcp + "large_from = \"big\"\n").find("expected bytes such as \"512KiB\"") != std::string::npos);
 }
 
@@ -226,23 +226,20 @@ TEST_CASE("a written file is read back") {
   m.work_of["apply"] = 0.05;
   m.after_ns = 5000;
   m.tables = {{"words", 64, 812.5, {}, 6}, {"others", 64, 0, 1.25, 0}};
-  m.transports["tcp"] = {.latency_ns = 5000,
-                         .overhead_ns = 7000,
-                         .overhead_ns_per_byte = 0.25,
-                         .send_share = 0.75,
-                         .large_from = 4096,
-                         .large_factor = 3,
-                         .overhead_between_ns = 9000,
-                         .overhead_between_ns_per_byte = 0.5,
-                         .bytes_per_ns = 2,
-                         .add_ns_per_byte = 0.125,
-                         .residual = 0.0625,
-                         .overhead_in_training = 0.75,
-                         .overhead_per_byte_in_training = 2.5,
-                         .in_training_residual = 0.0125,
-                         .apply_in_training = 1.5,
-                         .computing_loss = 1.25,
-                         .computing_loss_residual = 0.03125};
+  message_costs& c = m.transports["tcp"];
+  static_cast<message_work&>(c) = {7000, 0.25, 4096, 3};
+  c.between_hosts = {9000, 0.5, 8192, 2};
+  c.latency_ns = 5000;
+  c.send_share = 0.75;
+  c.bytes_per_ns = 2;
+  c.add_ns_per_byte = 0.125;
+  c.residual = 0.0625;
+  c.overhead_in_training = 0.75;
+  c.overhead_per_byte_in_training = 2.5;
+  c.in_training_residual = 0.0125;
+  c.apply_in_training = 1.5;
+  c.computing_loss = 1.25;
+  c.computing_loss_residual = 0.03125;
   const machine_file r = parse_machine("m.toml", machine_text(m));
   CHECK(r.name == m.name);
   CHECK(!r.on_cores);
