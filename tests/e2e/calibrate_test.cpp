@@ -42,7 +42,7 @@ TEST_CASE("a calibration is what a simulation of one worker gives back, and a ba
   for (int attempt = 0; attempt < 5 && !exists(written); ++attempt) {
     o = program(s, "calibrate x.toml -o own.toml --transport tcp --comm comm.json --progress never");
     CHECK(exists(written) == (o.code == 0));
-    if (o.code != 0) CHECK(o.err.find("expected a fit within") != std::string::npos); // the machine is busy
+    if (o.code != 0) CHECK(o.err.find("repeat it on an idle machine") != std::string::npos); // a fit, or the steps vary
   }
   INFO(o.err);
   REQUIRE(o.code == 0);
