@@ -282,9 +282,10 @@ int dispatch(int argc, char** argv) {
   add_shown("--op", communication.ops, "OP,...",
             "allreduce, reducescatter, allgather, alltoall, broadcast, send, push_pull")
       ->delimiter(',');
-  add_option(comm_app, "--algorithm", communication.algorithms, "NAME,...",
-             "native, ring, halving_doubling, recursive_doubling, pairwise, tree, scatter_gather: those that an "
-             "operation has (default: all)")
+  add_option(
+      comm_app, "--algorithm", communication.algorithms, "NAME,...",
+      "native, ring, halving_doubling, recursive_doubling, circulant, pairwise, tree, scatter_gather: those that "
+      "an operation has (default: all)")
       ->delimiter(',');
   add_shown("--ranks", communication.ranks, "N,...", "processes")->delimiter(',')->check(CLI::Range(2, 1024));
   add_shown("--min", communication.least, "SIZE", "the smallest message");

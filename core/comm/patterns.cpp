@@ -34,7 +34,8 @@ struct pattern {
     // In this ring every rank comes one position earlier, so that it ends with the chunk that is its own shard.
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
     if (what.algorithm == "native") group = comm.split(members);
-    if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
+    if (what.algorithm == "recursive_doubling" || what.algorithm == "circulant")
+      scratch = comm.alloc(comm.whole().count);
     comm.make_buckets(comm.whole().count * sizeof(float));
     if (what.op != "pair") run = chosen();
   }
@@ -61,6 +62,7 @@ private:
     if (op == "allreduce")
       return algorithm == "ring"                 ? &pattern::ring
              : algorithm == "recursive_doubling" ? &pattern::recursive_doubling
+             : algorithm == "circulant"          ? &pattern::circulant
                                                  : &pattern::halving_doubling;
     if (op == "broadcast") return algorithm == "tree" ? &pattern::tree : &pattern::scatter_gather;
     if (op == "reducescatter") return &pattern::reduce_scatter;
@@ -87,6 +89,9 @@ private:
   }
   rg::task<> recursive_doubling(rg_buffer buffer) {
     return rg::recursive_doubling_all_reduce(comm, members, comm.rank(), buffer, scratch, 0);
+  }
+  rg::task<> circulant(rg_buffer buffer) {
+    return rg::circulant_all_reduce(comm, members, comm.rank(), buffer, scratch, 0);
   }
   rg::task<> reduce_scatter(rg_buffer buffer) { return rg::ring_reduce_scatter(comm, shifted, place(), buffer, 0); }
   rg::task<> all_gather(rg_buffer buffer) { return rg::ring_all_gather(comm, shifted, place(), buffer, 0); }
@@ -163,7 +168,7 @@ const rg_strategy& pattern_strategy() {
 }
 
 std::vector<std::string> algorithms_of(const std::string& op) {
-  if (op == "allreduce") return {"native", "ring", "halving_doubling", "recursive_doubling"};
+  if (op == "allreduce") return {"native", "ring", "halving_doubling", "recursive_doubling", "circulant"};
   if (op == "reducescatter" || op == "allgather") return {"native", "ring"};
   if (op == "alltoall") return {"native", "pairwise"};
   if (op == "broadcast") return {"native", "tree", "scatter_gather"};

@@ -56,8 +56,8 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
   }
   for (const char* transport : {"shm", "tcp"})
     for (const char* what : {" allreduce ring", " allreduce halving_doubling", " allreduce recursive_doubling",
-                             " reducescatter ring", " allgather ring", " alltoall pairwise", " broadcast tree",
-                             " broadcast scatter_gather", " send", " push_pull"})
+                             " allreduce circulant", " reducescatter ring", " allgather ring", " alltoall pairwise",
+                             " broadcast tree", " broadcast scatter_gather", " send", " push_pull"})
       CHECK(seen.contains(transport + std::string(what)));
   for (const char* what : {" allreduce native", " reducescatter native", " allgather native", " broadcast native"}) {
     CHECK(seen.contains("shm" + std::string(what)));
@@ -67,16 +67,16 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
 
 TEST_CASE("collectives between 5 ranks, more than a power of two, also over a transport made of others") {
   const temporary_folder s;
-  const json d =
-      document(s, "--op reducescatter,allgather,alltoall,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
-                  "--factor 25");
+  const json d = document(
+      s, "--op allreduce,reducescatter,allgather,alltoall,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
+         "--factor 25");
   std::set<std::string> seen;
   for (const json& r : d.at("results")) {
     CAPTURE(r);
     CHECK(r.at("wrong") == 0);
     seen.insert(r.at("op").get<std::string>() + " " + r.at("algorithm").get<std::string>());
   }
-  CHECK(seen.size() == 2 + 2 + 1 + 3);
+  CHECK(seen.size() == 5 + 2 + 2 + 1 + 3);
 }
 
 TEST_CASE("an algorithm is asked for only where an operation has it") {

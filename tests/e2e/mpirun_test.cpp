@@ -165,7 +165,7 @@ TEST_CASE("transports and collectives alone, over MPI") {
     if (r.at("algorithm") == "native") native.insert(r.at("op"));
   }
   CHECK(native == std::set<std::string>{"allreduce", "reducescatter", "allgather", "alltoall", "broadcast"});
-  CHECK(algorithms == std::set<std::string>{"halving_doubling", "native", "recursive_doubling", "ring"});
+  CHECK(algorithms == std::set<std::string>{"circulant", "halving_doubling", "native", "recursive_doubling", "ring"});
   const outcome few = program(s, sizes + "--ranks 4", launcher + "3");
   CHECK(few.code == 2);
   CHECK(few.err.find("mpirun has started 3") != std::string::npos);

@@ -300,13 +300,81 @@ TEST_CASE("a sharded update: all to all, and workers that differ are classes") {
   }
 }
 
-TEST_CASE("dgc: all to all, of compressed gradients") {
-  for (const std::uint32_t workers : {2, 16, 64}) {
-    CAPTURE(workers);
-    simulation_setup s = ghosts("dgc", workers);
-    s.parameters.clear();
-    folded_equals_whole(s, 1);
-  }
+namespace {
+
+// Tensors of multiples of 16 x 60 and of 16 x 64 elements, of which `dgc` sends the second one dense. Each rank copies a
+// bucket in two parts, divided elsewhere: here each copy takes whole ns, and copies of a rank do not overlap.
+simulation_setup evenly_cut_for_60(const char* strategy, std::uint32_t workers,
+                                   const std::map<std::string, nlohmann::json>& parameters) {
+  simulation_setup s = ghosts(strategy, workers);
+  s.tensors = {4 * 76'800, 76'800, 3 * 76'800};
+  s.parameters = parameters;
+  s.parameters.emplace(s.strategy == "dgc" ? "dense_below" : "bucket", s.strategy == "dgc" ? 100'000 : 4 * 76'800 * 4);
+  s.work.in_turn = true;
+  return s;
+}
+
+} // namespace
+
+TEST_CASE("circulant, and dgc: one worker or host stands for all, whatever their number") {
+  const std::vector<std::pair<const char*, std::map<std::string, nlohmann::json>>> all = {
+      {"allreduce", {{"algorithm", "circulant"}, {"lanes", 2}}},
+      {"allreduce", {{"algorithm", "circulant"}, {"wire", "bf16"}}},
+      {"dgc", {}},
+      {"dgc", {{"rampup_begin_step", 1}, {"lanes", 1}}}};
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> of_each = {{2, 1},  {3, 1},  {5, 1},  {12, 1}, {60, 1},
+                                                                        {64, 1}, {12, 4}, {60, 5}, {60, 12}};
+  for (const auto& [strategy, parameters] : all)
+    for (const auto& [workers, on_host] : of_each)
+      for (const link_order order : {link_order::in_turn, link_order::shared})
+        for (const bool predicted : {false, true}) {
+          if (on_host > 1 && (!predicted || order == link_order::in_turn)) continue;
+          CAPTURE(strategy);
+          CAPTURE(parameters);
+          CAPTURE(workers);
+          CAPTURE(on_host);
+          CAPTURE(predicted);
+          simulation_setup s = evenly_cut_for_60(strategy, workers, parameters);
+          s.network.order = order;
+          if (predicted) predict(s, on_host > 1 ? workers / on_host : 0);
+          for (core_group& g : s.cores.groups) g.cores = 3; // a copy takes none from computing
+          folded_equals_whole(s, on_host);
+        }
+}
+
+// What computing loses to copies that outlast it differs: the model of cores charges each part by itself.
+TEST_CASE("circulant, and dgc: the end is that of all ranks also if copies take cores from computing") {
+  for (const char* strategy : {"allreduce", "dgc"})
+    for (const std::uint32_t workers : {5, 12, 60})
+      for (const std::uint64_t backward : {2'000, 2'000'000}) {
+        CAPTURE(strategy);
+        CAPTURE(workers);
+        CAPTURE(backward);
+        simulation_setup s = evenly_cut_for_60(strategy, workers, {});
+        if (s.strategy == "allreduce") s.parameters["algorithm"] = "circulant";
+        predict(s);
+        s.compute = [backward](std::uint32_t, std::uint64_t, compute_times& t) {
+          t.forward.assign(3, backward / 2);
+          t.backward.assign(3, backward);
+        };
+        const simulation_result whole = simulate(plugins(), s);
+        s.fold = folding::on;
+        const simulation_result folded = simulate(plugins(), s);
+        CHECK(folded.simulated == 1);
+        CHECK(folded.virtual_ns == whole.virtual_ns);
+      }
+}
+
+TEST_CASE("dgc of a thousand workers, whose dense tensors cannot be cut evenly") {
+  simulation_setup s = evenly_cut_for_60("dgc", 1000, {});
+  predict(s);
+  s.fold = folding::checked;
+  const auto r = simulate(plugins(), s);
+  CHECK(r.simulated == 2);
+  CHECK(r.rounded);
+  CHECK(r.left_over == 0);
+  REQUIRE(r.counted.size() == 1000);
+  for (const auto& c : r.counted) CHECK(c.messages_sent == s.steps * (2 * 999 + 2 * 10));
 }
 
 TEST_CASE("chunks of different lengths are taken to be equal, and the result says so") {

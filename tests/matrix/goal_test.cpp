@@ -116,7 +116,7 @@ std::pair<simulation_result, schedule> recorded(simulation_setup s) {
 
 TEST_CASE("the longest path of a collective's operations is the simulated time") {
   for (const auto& [algorithm, workers] : std::vector<std::pair<const char*, std::uint32_t>>{
-           {"ring", 4}, {"ring", 5}, {"halving_doubling", 8}, {"recursive_doubling", 8}}) {
+           {"ring", 4}, {"ring", 5}, {"halving_doubling", 8}, {"recursive_doubling", 8}, {"circulant", 6}}) {
     CAPTURE(algorithm);
     CAPTURE(workers);
     const simulation_setup s = step_of("allreduce", algorithm, workers);

@@ -6,13 +6,14 @@
 #include "matrix.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 using namespace regatta;
 using namespace regatta::test;
 
 TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks and the network") {
-  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling", "auto", "sharded"})
+  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling", "circulant", "auto", "sharded"})
     for (std::uint32_t workers = 1; workers <= 8; ++workers)
       for (const auto& network : networks())
         for (const double clip : {0.0, 0.5}) {
@@ -31,6 +32,34 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
           s.late_ns = workers % 2 ? 0 : 200'000;
           equals_serial(s, simulate(plugins(), s));
         }
+}
+
+// Sums of `cancelling` gradients are exactly 0, also with two bytes an element: a wrong summand moves a weight.
+TEST_CASE("allreduce, circulant: exact sums for any number of workers and for chunks of any lengths") {
+  std::vector<std::uint32_t> all(17);
+  std::iota(all.begin(), all.end(), 1u);
+  all.insert(all.end(), {31, 33});
+  for (const std::uint32_t n : all)
+    for (const std::int64_t elements : {16 * 3 * n, 16 * n + 16, 16 * (n / 2 + 1), 16u, 40u})
+      for (const char* wire : {"fp32", "bf16", "fp16"}) {
+        CAPTURE(n);
+        CAPTURE(elements);
+        CAPTURE(wire);
+        simulation_setup s;
+        s.strategy = "allreduce";
+        s.parameters = {{"algorithm", "circulant"}, {"wire", wire}};
+        s.workers = n;
+        s.steps = 2;
+        s.tensors = {elements};
+        s.cancelling = true;
+        const auto r = simulate(plugins(), s);
+        replicas_identical(r);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i)
+          REQUIRE(r.weights[0][i] == initial_weight(i));
+        if (wire != std::string("fp32")) continue;
+        s.cancelling = false;
+        equals_serial(s, simulate(plugins(), s));
+      }
 }
 
 // Ghosts stand for memory that the host cannot read. The values that collectives make of it are checked on a fake
@@ -86,11 +115,18 @@ TEST_CASE("allreduce by itself: the algorithm depends on bucket size, workers an
   CHECK(chosen(64 << 10, 4) == "algorithm_halving_doubling");
   CHECK(chosen(32 << 10, 8) == "algorithm_recursive_doubling");
   CHECK(chosen(512 << 10, 8) == "algorithm_halving_doubling");
+  CHECK(chosen(64 << 10, 5) == "algorithm_ring");
   CHECK(chosen(512 << 10, 7) == "algorithm_ring");
   CHECK(chosen(256 << 10, 4, 2) == "algorithm_hierarchical");
   CHECK(chosen(4 << 10, 4, 2) == "algorithm_recursive_doubling");
   CHECK(chosen(256 << 10, 2, 2) == "algorithm_ring"); // a worker on each host
   CHECK(chosen(256 << 10, 3, 2) == "algorithm_ring"); // hosts with different numbers of workers
+  CHECK(chosen(16 << 10, 5, 5) == "algorithm_recursive_doubling");
+  CHECK(chosen(64 << 10, 5, 5) == "algorithm_circulant");
+  CHECK(chosen(64 << 10, 5, 2) == "algorithm_circulant");
+  CHECK(chosen(256 << 10, 5, 5) == "algorithm_ring");
+  CHECK(chosen(256 << 10, 7, 7) == "algorithm_circulant");
+  CHECK(chosen(64 << 10, 10, 5) == "algorithm_hierarchical");
   CHECK(chosen(256 << 10, 4, 1, true) == "algorithm_native");
   CHECK(chosen(1 << 20, 2, 1, true) == "algorithm_sharded");
 }
@@ -275,7 +311,7 @@ TEST_CASE("hierarchical: 2(m-1)/m B inside a host and 2(h-1)/h B/m between hosts
 
 TEST_CASE("two bytes on the wire: half the bytes, identical replicas, and the serial run within its rounding") {
   for (const char* strategy : {"allreduce", "sync_ps"})
-    for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling"})
+    for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling", "circulant"})
       for (const char* wire : {"bf16", "fp16"})
         for (std::uint32_t workers = 1; workers <= 8; ++workers)
           for (const auto& network : networks()) {

@@ -66,6 +66,20 @@ TEST_CASE("halving and doubling: 2 log n messages of B/2, B/4, ...") {
   }
 }
 
+TEST_CASE("circulant: 2 ceil(log2 n) messages, of half the chunks, a quarter, ..., rounded down") {
+  for (const std::uint64_t n : {2, 3, 5, 12, 16, 33}) {
+    CAPTURE(n);
+    simulation_setup s = one_bucket("allreduce", static_cast<std::uint32_t>(n));
+    s.parameters["algorithm"] = "circulant";
+    constexpr std::uint64_t chunk = 1600;
+    s.tensors = {static_cast<std::int64_t>(chunk * n)};
+    std::uint64_t expected = 0;
+    for (std::uint64_t chunks = n; chunks > 1; chunks -= chunks / 2)
+      expected += 2 * (2 * overhead + latency + on_link(chunks / 2 * chunk * 4));
+    CHECK(exchange_ns(s) == expected);
+  }
+}
+
 // Of two buckets, the first one is exchanged beside the backward pass of the second.
 TEST_CASE("messages take their processor time from computing on the same core") {
   simulation_setup s = one_bucket("allreduce", 2);
@@ -131,5 +145,20 @@ TEST_CASE("ranks that send to all others at once use all links at once") {
       CHECK(exchange >= 2 * once);
       CHECK(exchange <= 2 * (once + latency) + once / n); // a message of one worker may wait for that of another
     }
+  }
+}
+
+TEST_CASE("workers that send compressed gradients to all others use all links at once") {
+  constexpr std::uint32_t n = 8;
+  simulation_setup s = one_bucket("dgc", n);
+  s.parameters = {{"sparsity", {0.75}}};
+  s.network.order = link_order::in_turn;
+  s.network.overhead_ns = s.network.gap_ns = 0;
+  const auto message = static_cast<std::uint64_t>(static_cast<double>(elements / 4 * 8) / rate);
+  const auto r = simulate(plugins(), s);
+  for (const auto& steps : r.steps) {
+    const std::uint64_t exchange = steps[0].end - steps[0].computed;
+    CHECK(exchange >= (n - 1) * message);
+    CHECK(exchange <= n * message + latency); // a message of one worker may wait for that of another
   }
 }

@@ -64,6 +64,7 @@ TEST_CASE("none takes no step, allreduce those of its algorithm") {
     CHECK(by("halving_doubling") == 2 * log2_floor(n) + (power ? 0 : 2));
     // A partner that has not joined another sends while the pair still joins; of 7, two pairs are partners.
     CHECK(by("recursive_doubling") == log2_floor(n) + (power ? 0 : n == 7 ? 2 : 1));
+    CHECK(by("circulant") == 2 * log2_floor(2 * n - 1)); // ceil(log2 n)
     CHECK(by("sharded") == (n > 1 ? 2 : 0));
   }
   for (const auto& [m, h] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{2, 2}, {4, 2}, {2, 3}, {3, 3}}) {
@@ -96,11 +97,12 @@ TEST_CASE("parameter servers: a push and an answer, however many there are") {
     }
 }
 
-TEST_CASE("local_sgd takes a ring's steps every k, dgc's all-gather one") {
+TEST_CASE("local_sgd takes a ring's steps every k, dgc's all-gather one, its dense tensors 2 ceil(log2 n)") {
   for (std::uint64_t n = 1; n <= 8; ++n) {
     CAPTURE(n);
     CHECK(steps_of(setup_of("local_sgd", n, 0, {{"k", 3}}), 3) == 2 * (n - 1));
     CHECK(steps_of(setup_of("dgc", n, 0, {{"dense_below", 1}})) == (n > 1 ? 1 : 0));
+    CHECK(steps_of(setup_of("dgc", n)) == 2 * log2_floor(2 * n - 1));
   }
 }
 

@@ -73,6 +73,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("circulant: 2 ceil(log2 n) messages and the ring's bytes for every n, also of dgc's dense tensors") {
+  for (const char* strategy : {"allreduce", "dgc"})
+    for (const std::uint64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, 31, 33}) {
+      CAPTURE(strategy);
+      CAPTURE(n);
+      simulation_setup s;
+      s.strategy = strategy;
+      if (s.strategy == "allreduce") s.parameters = {{"algorithm", "circulant"}};
+      s.workers = static_cast<std::uint32_t>(n);
+      s.steps = 1;
+      s.tensors = {static_cast<std::int64_t>(16 * n * 3)}; // below dgc's dense_below
+      const std::uint64_t bytes = 16 * n * 3 * 4;
+      const auto steps = static_cast<std::uint64_t>(std::bit_width(n - 1));
+      for (const auto& c : simulate(plugins(), s).counted) {
+        CHECK(c.messages_sent == 2 * steps);
+        CHECK(c.bytes_sent == 2 * (n - 1) * bytes / n);
+        CHECK(c.bytes_received == c.bytes_sent);
+      }
+    }
+}
+
 TEST_CASE(
     "recursive doubling: log2(n) messages of B bytes for powers of two, one more for those that are joined else") {
   for (std::uint64_t n = 1; n <= 8; ++n) {
@@ -93,10 +114,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("ring and doubling connect only ranks that exchange messages; sparse tables connect all workers") {
+TEST_CASE("ring, doubling and circulant connect only ranks that exchange messages; sparse tables connect all workers") {
   const component& allreduce = plugins().find(kind::strategy, "allreduce");
-  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling"})
-    for (const std::uint32_t n : {2, 4, 8, 3, 5, 6, 7}) {
+  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling", "circulant"})
+    for (const std::uint32_t n : {2, 4, 8, 3, 5, 6, 7, 12}) {
       CAPTURE(algorithm);
       CAPTURE(n);
       simulation_setup s;
@@ -115,7 +136,8 @@ TEST_CASE("ring and doubling connect only ranks that exchange messages; sparse t
       const parameter_values values(allreduce, s.parameters);
       const cluster_layout layout = cluster_layout::make(n, 0, false);
       rg_cluster all = layout.view(UINT32_MAX);
-      const bool only_partners = std::string(algorithm) == "ring" || std::has_single_bit(n);
+      const bool rotates = std::string(algorithm) == "ring" || std::string(algorithm) == "circulant";
+      const bool only_partners = rotates || std::has_single_bit(n);
       std::size_t connected = 0;
       for (std::uint32_t rank = 0; rank < n; ++rank)
         for (const std::uint32_t peer : peers_of(allreduce.strategy, values.data(), all, rank, false)) {

@@ -73,6 +73,7 @@ const std::vector<strategy_run>& strategies() {
       {"geo_ps", {}, 2, false},
       {"local_sgd", {{"k", 2}}},
       {"dgc", {}, 0, false},
+      {"allreduce", {{"algorithm", "circulant"}, {"bucket", 256}}},
   };
   return all;
 }
@@ -120,6 +121,8 @@ TEST_CASE("the virtual time of up to 64 ghosts is the recorded one") {
       {"sync_ps", {{"bucket", 1 << 20}}, 16},
       {"async_ps", {{"bucket", 1 << 20}}, 4},
       {"local_sgd", {{"k", 2}}},
+      {"allreduce", {{"algorithm", "circulant"}, {"bucket", 1 << 20}}},
+      {"dgc", {}},
   };
   std::size_t number = 0;
   for (const strategy_run& x : large) {

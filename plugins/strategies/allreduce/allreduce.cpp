@@ -29,13 +29,13 @@ struct allreduce : rg::data_parallel<allreduce> {
   };
   static constexpr auto fields = std::tuple_cat(
       rg::data_parallel_fields,
-      rg::fields(
-          rg::field("algorithm", &parameters::algorithm,
-                    "auto: sharded if shards are large, else the transport's own if it has one, else by bucket "
-                    "size and number of workers")
-              .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
-          rg::field("wire", &parameters::wire, "wire type of gradients; partial sums are rounded to it, too")
-              .one_of("fp32", "bf16", "fp16")));
+      rg::fields(rg::field("algorithm", &parameters::algorithm,
+                           "auto: sharded if shards are large, else the transport's own if it has one, else by bucket "
+                           "size and number of workers")
+                     .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "circulant",
+                             "hierarchical", "sharded"),
+                 rg::field("wire", &parameters::wire, "wire type of gradients; partial sums are rounded to it, too")
+                     .one_of("fp32", "bf16", "fp16")));
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (p.wire != "fp32" && p.algorithm == "sharded")
@@ -43,7 +43,7 @@ struct allreduce : rg::data_parallel<allreduce> {
                                        p.wire + "\": leave out wire, or use algorithm = \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_RESUMES;
-    if (p.algorithm == "ring") plan.symmetry = RG_SYMMETRY_ROTATION;
+    if (p.algorithm == "ring" || p.algorithm == "circulant") plan.symmetry = RG_SYMMETRY_ROTATION;
     if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
       plan.symmetry = RG_SYMMETRY_XOR;
     // Deferred updates sum norms by halving and doubling.
@@ -62,6 +62,7 @@ struct allreduce : rg::data_parallel<allreduce> {
   static bool talks(const parameters& p, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
     if (c.flags & RG_HOST_TABLES) return true;
     if (p.algorithm == "ring") return rg::ring_neighbours(a, b, c.workers);
+    if (p.algorithm == "circulant") return rg::circulant_neighbours(a, b, c.workers);
     if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
       return std::has_single_bit(a ^ b);
     return true;
@@ -118,6 +119,9 @@ struct allreduce : rg::data_parallel<allreduce> {
       co_await rg::recursive_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, scratch[b.lane], b.lane,
                                                  wire);
       break;
+    case algorithm::circulant:
+      co_await rg::circulant_all_reduce(comm, members(), comm.rank(), b.gradients, scratch[b.lane], b.lane, wire);
+      break;
     case algorithm::hierarchical: co_await rg::hierarchical_all_reduce(comm, *groups, b.gradients, b.lane, wire); break;
     default: co_await rg::ring_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane, wire);
     }
@@ -139,6 +143,14 @@ private:
   // faster.
   bool several_hosts() const { return groups && groups->here.size() > 1; }
 
+  placement where() const {
+    const rg_cluster& c = comm.cluster();
+    if (several_hosts()) return placement::groups;
+    return std::all_of(c.host_of, c.host_of + c.workers, [&](std::uint32_t host) { return host == c.host_of[0]; })
+               ? placement::one_host
+               : placement::apart;
+  }
+
   // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".
   void choose(const std::string& name) {
     if ((name == "native" || name == "auto") && comm.offers(RG_OP_ALL_REDUCE, RG_SUM, RG_F32, wire))
@@ -152,12 +164,13 @@ private:
                       "algorithm = \"hierarchical\": expected several hosts with equally many workers, got "
                       "other ones: use \"ring\" or \"auto\", or set cluster.hosts = 2 to treat the ranks "
                       "as two hosts");
-    std::uint64_t largest = 0; // elements, of the buckets that recursive doubling exchanges
+    std::uint64_t largest = 0; // elements, of the buckets whose algorithm needs scratch memory
     for (std::size_t b = 0; b < buckets().size(); ++b) {
       chosen.push_back(group            ? algorithm::native
-                       : name == "auto" ? fastest(bytes_of(b), comm.workers(), several_hosts())
+                       : name == "auto" ? fastest(bytes_of(b), comm.workers(), where())
                                         : algorithm_named(name));
-      if (chosen[b] == algorithm::recursive_doubling) largest = std::max(largest, buckets()[b].count);
+      if (chosen[b] == algorithm::recursive_doubling || chosen[b] == algorithm::circulant)
+        largest = std::max(largest, buckets()[b].count);
     }
     for (std::uint32_t lane = 0; largest && lane < lanes(); ++lane) scratch.push_back(comm.alloc(largest));
   }
@@ -168,7 +181,7 @@ private:
   std::vector<algorithm> chosen;         // by bucket
   std::optional<rg::group> group;        // for the transport's own all-reduce
   std::vector<rg::event> begun;          // by bucket: its all-reduce in `group` has begun
-  std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling
+  std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling and circulant
   rg::replicated_tables rows;
 };
 

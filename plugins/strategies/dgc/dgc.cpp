@@ -22,7 +22,6 @@
 #include <regatta/bucket_servers.hpp>
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -72,8 +71,7 @@ struct dgc : rg::bucket_servers<dgc> {
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_LOSSY | RG_PLAN_MOMENTUM | RG_PLAN_RESUMES |
                  (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
-    // Servers hold tensors of different sizes.
-    if (!by_servers(p) && std::has_single_bit(c.workers)) plan.symmetry = RG_SYMMETRY_XOR;
+    if (!by_servers(p)) plan.symmetry = RG_SYMMETRY_ROTATION; // servers hold tensors of different sizes
     plan.lanes = p.lanes * (by_servers(p) ? 2 : 1);
     plan.steady_from = p.rampup_begin_step + p.rampup_step * (p.sparsity.size() - 1);
     return plan;
@@ -287,7 +285,8 @@ private:
       co_await comm.send(server, b.gradients, b.lane);
       co_await answer;
     } else if (comm.workers() > 1) {
-      co_await rg::halving_doubling_all_reduce(comm, members(), comm.rank(), b.gradients, b.lane);
+      // As scratch memory: v is unused while a bucket is sent dense.
+      co_await rg::circulant_all_reduce(comm, members(), comm.rank(), b.gradients, part(v, q), b.lane);
     }
     add_time("wire_seconds", "exchange", b.lane, begin);
     comm.record_sum("exchanged_bytes", dense_bytes(q));
@@ -328,10 +327,17 @@ private:
       sums = co_await values / sizeof(float);
       comm.record_sum("exchanged_bytes", 2.0 * sizeof(float) * static_cast<double>(k + sums));
     } else {
-      for (const std::uint32_t w : members())
-        if (w != comm.rank()) d.receives[w] = comm.recv(w, message(d.messages, w, k), b.lane);
-      for (const std::uint32_t w : members())
-        if (w != comm.rank()) d.sends[w] = comm.send(w, mine, b.lane);
+      // Each worker begins with the next one, so that all links are busy at once; the first message that it gets is
+      // that of the worker before it.
+      const std::uint32_t n = comm.workers(), me = comm.rank();
+      for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t w = (me + n - i) % n;
+        d.receives[w] = comm.recv(w, message(d.messages, w, k), b.lane);
+      }
+      for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t w = (me + i) % n;
+        d.sends[w] = comm.send(w, mine, b.lane);
+      }
       for (auto& r : d.receives) co_await r;
       for (auto& s : d.sends) co_await s;
       comm.record_sum("exchanged_bytes", compressed_bytes(q, k));

@@ -214,6 +214,72 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
   if (cube.is_joined()) co_await comm.send(cube.other(), buffer, lane, wire);
 }
 
+// Skips of circulant_all_reduce(): n halved `times` times, rounded up. For n = 12: 12, 6, 3, 2, 1. The last one is number
+// circulant_rounds(n) = ceil(log2 n).
+constexpr std::size_t circulant_skip(std::size_t n, int times) {
+  return ((n - 1) >> times) + 1;
+}
+constexpr int circulant_rounds(std::size_t n) {
+  return static_cast<int>(std::bit_width(n - 1));
+}
+// For a strategy's talks(): returns whether ranks a and b, of the ranks 0 to n - 1, exchange messages in
+// circulant_all_reduce().
+inline bool circulant_neighbours(std::uint32_t a, std::uint32_t b, std::uint32_t n) {
+  const std::size_t apart = a > b ? a - b : b - a;
+  for (int k = 1; k <= circulant_rounds(n); ++k)
+    if (apart == circulant_skip(n, k) || apart + circulant_skip(n, k) == n) return true;
+  return false;
+}
+
+// All-reduce over a circulant graph (Träff, Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms, 2024,
+// arXiv:2410.14234): 2 ceil(log2 n) steps and as many bytes as the ring, for every n. For buffers of medium size if n is
+// no power of two. In each step a rank sends to the rank that is one skip away, so all ranks do the same relative to
+// their index. `scratch`: a buffer of its own, at least as large, of the same type. It holds a copy of the buffer that
+// begins with this rank's chunk, so that the chunks of each message are adjacent.
+inline task<> circulant_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
+                                   rg_buffer scratch, std::uint32_t lane, std::uint32_t wire = 0) {
+  const std::size_t n = members.size();
+  const auto first_of = [&](std::size_t chunk) { return part_of({0, buffer.count}, chunk, n).first; };
+  const std::uint64_t before = first_of(me); // elements in front of this rank's chunk
+  const std::uint64_t rest = buffer.count - before;
+  // Returns chunks [from, end) of the copy. Chunk i of the copy is chunk (me + i) mod n of the buffer.
+  const auto chunks = [&](std::size_t from, std::size_t end) {
+    const auto begin_of = [&](std::size_t i) {
+      return me + i < n ? first_of(me + i) - before : first_of(me + i - n) + rest;
+    };
+    return sub(scratch, begin_of(from), begin_of(end) - begin_of(from));
+  };
+  const auto rank_at = [&](std::size_t distance) { return members[(me + distance) % n]; };
+
+  // Both copies are submitted at once. A rank's operations take turns, so together they take as long on every rank,
+  // although the buffer is divided elsewhere on each.
+  auto to_front = comm.copy(sub(scratch, 0, rest), sub(buffer, before, rest));
+  auto to_back = comm.copy(sub(scratch, rest, before), sub(buffer, 0, before));
+  co_await to_front;
+  co_await to_back;
+  // Reduce-scatter. The chunks from `skip` on, of those that this rank still sums, are the first ones of the receiver.
+  for (int k = 0; k < circulant_rounds(n); ++k) {
+    const std::size_t held = circulant_skip(n, k), skip = circulant_skip(n, k + 1);
+    auto in = comm.recv_add(rank_at(n - skip), chunks(0, held - skip), lane, wire);
+    auto out = comm.send(rank_at(skip), chunks(skip, held), lane, wire);
+    co_await in;
+    co_await out;
+  }
+  co_await comm.round(chunks(0, 1), wire);
+  // All-gather: the same in reverse order and in the opposite direction, with finished chunks.
+  for (int k = circulant_rounds(n); k-- > 0;) {
+    const std::size_t held = circulant_skip(n, k), skip = circulant_skip(n, k + 1);
+    auto in = comm.recv(rank_at(skip), chunks(skip, held), lane, wire);
+    auto out = comm.send(rank_at(n - skip), chunks(0, held - skip), lane, wire);
+    co_await in;
+    co_await out;
+  }
+  auto from_front = comm.copy(sub(buffer, before, rest), sub(scratch, 0, rest));
+  auto from_back = comm.copy(sub(buffer, 0, before), sub(scratch, rest, before));
+  co_await from_front;
+  co_await from_back;
+}
+
 // Broadcast of the buffer of members[root] down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in
 // each of which every rank that has the buffer sends it to one that does not. For small buffers, and for two ranks.
 // With a wire type, the root rounds its own buffer too.
