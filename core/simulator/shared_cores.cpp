@@ -41,10 +41,10 @@ double shared_cores::share(std::uint32_t group, std::uint64_t now, work_kind kin
   return (kind == operation ? 1 : options_.loss) / g.cores;
 }
 
-// Delays the end of computing by work that is over, and by work that goes on from now without a pause.
-void shared_cores::lose(member& r, std::uint64_t now, double past, double coming, double share) {
+// Delays the end of computing by work that is over, and by work that will go on without a pause from `from`.
+void shared_cores::lose(member& r, std::uint64_t from, double past, double coming, double share) {
   const double most = std::min(share, 0.5); // of the time in which both go on
-  const double more = std::min(coming * share, static_cast<double>(r.end - now) * most / (1 - most));
+  const double more = std::min(coming * share, static_cast<double>(r.end - std::min(from, r.end)) * most / (1 - most));
   const auto ns = static_cast<std::uint64_t>(std::llround(past * share + more));
   r.end += ns;
   r.lost += ns;
@@ -82,7 +82,7 @@ std::uint64_t shared_cores::work(std::uint32_t rank, work_kind kind, std::uint64
     member& r = ranks_[m];
     if (r.end <= now) continue;
     const std::uint64_t past = over - std::min(std::max(from, r.begin), over);
-    lose(r, now, static_cast<double>(past), static_cast<double>(coming), part);
+    lose(r, std::max(from, now), static_cast<double>(past), static_cast<double>(coming), part);
   }
   return end;
 }

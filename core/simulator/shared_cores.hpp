@@ -56,7 +56,7 @@ private:
   };
   std::uint64_t begin(std::uint32_t rank, std::uint64_t earliest, std::uint64_t ns); // returns when a core is free
   double share(std::uint32_t group, std::uint64_t now, work_kind kind) const;
-  void lose(member& r, std::uint64_t now, double past, double coming, double share);
+  void lose(member& r, std::uint64_t from, double past, double coming, double share);
 
   const cores_options& options_;
   std::vector<member> ranks_;

@@ -34,6 +34,20 @@ TEST_CASE("computing that ends soon loses no more than it has left, and the work
   CHECK(c.end(0) == 30);
 }
 
+TEST_CASE("computing loses nothing to work that begins when it has ended, and a part if it ends meanwhile") {
+  const cores_options one{{{1, 1}}, {0}, 1};
+  cores c(one);
+  c.compute(0, 0, 20);
+  CHECK(c.work(0, cores::operation, 10, 10, 50) == 70); // 10 of it beside computing
+  CHECK(c.end(0) == 30);
+  CHECK(c.work(0, cores::operation, 10, 70, 50) == 120); // waits for the first
+  CHECK(c.end(0) == 30);
+  cores d(one);
+  d.compute(0, 0, 50);
+  CHECK(d.work(0, cores::receive, 0, 40, 30) == 80); // computing would go on for 10 when it begins
+  CHECK(d.end(0) == 60);
+}
+
 TEST_CASE("of work that is over, computing loses what it was beside") {
   const cores_options one{{{1, 1}}, {0}, 1};
   cores c(one);
