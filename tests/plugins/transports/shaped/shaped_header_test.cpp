@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of `shaped`: wrong ones are refused. A rank of `shaped` over tcp talks
+// Headers of `shaped`: the chunks that they announce, and the refusal of wrong ones. A rank of `shaped` over tcp talks
 // to ranks of plain tcp, which see the headers and the chunks as they are sent, and may send others.
 #include "check/harness/endpoint.hpp"
 
@@ -17,6 +17,8 @@ using namespace regatta::conformance;
 
 namespace {
 
+constexpr double bits_per_second = 1e9;
+constexpr std::uint64_t ms_of_link = 125'000; // bytes
 constexpr std::uint64_t message_bytes = 256 * KiB;
 
 struct header {
@@ -37,6 +39,7 @@ const subject& transport(const std::string& id) {
                  .parameters = {},
                  .other_files = {},
                  .seed = 1};
+    if (which == "shaped") s.parameters["bandwidth"] = bits_per_second;
     return s;
   };
   static const subject tcp = of("tcp"), shaped = of("shaped");
@@ -72,6 +75,34 @@ struct shaped_among_plain {
   std::vector<std::unique_ptr<endpoint>> all;
 };
 
+// Sends a message to each of `peers` at once, and returns the header that each of them gets. Checks that its chunks are
+// as long as announced.
+std::vector<header> headers_of(shaped_among_plain& all, std::uint32_t peers) {
+  const memory from = all.shaped().allocate(message_bytes);
+  std::vector<std::uint64_t> sent;
+  for (std::uint32_t p = 1; p <= peers; ++p) sent.push_back(all.shaped().send(p, 0, from, 0, message_bytes));
+  std::vector<header> got(peers);
+  for (std::uint32_t p = 1; p <= peers; ++p) {
+    CAPTURE(p);
+    endpoint& plain = all.plain(p);
+    const memory to = plain.allocate(message_bytes);
+    const auto next = [&] {
+      const rg_completion c = all.wait(plain, plain.recv(0, 0, to, 0, message_bytes));
+      REQUIRE(c.status == RG_OK);
+      return c.bytes;
+    };
+    REQUIRE(next() == sizeof(header));
+    header& h = got[p - 1];
+    std::memcpy(&h, to.data, sizeof h);
+    CHECK(h.length == message_bytes);
+    REQUIRE(h.chunk > 0);
+    for (std::uint64_t at = 0; at < message_bytes; at += h.chunk)
+      REQUIRE(next() == std::min(h.chunk, message_bytes - at));
+  }
+  for (const std::uint64_t s : sent) CHECK(all.wait(all.shaped(), s).status == RG_OK);
+  return got;
+}
+
 // Returns how a receive of rank 0 ends if rank 1 sends it these bytes as the header; `error` is rank 0's text.
 rg_status status_of(const void* sent, std::uint64_t bytes, std::string& error) {
   shaped_among_plain all(2);
@@ -89,6 +120,18 @@ rg_status status_of(const void* sent, std::uint64_t bytes, std::string& error) {
 }
 
 } // namespace
+
+TEST_CASE("shaped: a message to one peer has chunks of 1 ms of the link") {
+  shaped_among_plain all(2);
+  CHECK(headers_of(all, 1).front().chunk == ms_of_link / 64 * 64);
+}
+
+// With large chunks, a peer's card would be idle for a millisecond each time another peer is served.
+TEST_CASE("shaped: messages to several peers at once have chunks of a quarter of that") {
+  constexpr std::uint32_t peers = 3;
+  shaped_among_plain all(1 + peers);
+  for (const header& h : headers_of(all, peers)) CHECK(h.chunk == ms_of_link / 4 / 64 * 64);
+}
 
 TEST_CASE("shaped: a header of another size is refused, as of a peer with another version") {
   const std::uint64_t length_alone = message_bytes;
