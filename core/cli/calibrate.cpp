@@ -27,7 +27,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -130,7 +132,10 @@ int calibrate_verb(const calibrate_options& o) {
         fmt::format("warning: the computing of steps varies by {:.0f} %: something else runs here", 100 * m.variation));
   add_contention(m, by, alone);
   screen.clear();
-  for (const auto& [name, ns] : measure_operations()) m.work_of[name] = ns;
+  std::int64_t gradients = 0;
+  for (const simulated_tensor& t : tensors)
+    gradients += std::accumulate(t.shape.begin(), t.shape.end(), std::int64_t{1}, std::multiplies<>());
+  for (const auto& [name, ns] : measure_operations(static_cast<std::uint64_t>(gradients))) m.work_of[name] = ns;
   const double sum = 3 * m.work_of.at("axpy"); // which reads two bytes and writes one for each byte
   m.work_ns_per_byte = m.work_of.at("copy");
   for (const std::string& transport : o.transports) {

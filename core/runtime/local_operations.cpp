@@ -173,7 +173,10 @@ rg_status local_operations::scale(const rg_op& op, const rg_buffer& target, doub
 // virtual clock when its declared time is over, so that results show who did not wait for it.
 rg_status local_operations::compute_apart(const rg_op& op, std::uint64_t cost, std::function<rg_status()> f) {
   if (is_virtual()) {
-    functions_end_ = work_.end_of(std::max(functions_end_, now()), work_.of(op.kind, cost));
+    const std::uint64_t begin = std::max(functions_end_, now());
+    functions_end_ = work_.end_of(begin, work_.of(op.kind, cost));
+    if (trace_ && trace_->on())
+      trace_->span(event_origin::functions, rg::operation_name(op.kind), "operation", begin, functions_end_);
     timers_.add(functions_end_, op.cookie, 0, regions_.ghosts() ? nullptr : std::move(f));
   } else {
     if (trace_recorder* const trace = trace_; trace && trace->on())

@@ -9,6 +9,7 @@
 #include "results/statistics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -37,27 +38,25 @@ double ns_of(const std::function<void()>& f) {
   return *median(ns);
 }
 
-// The three products of PowerSGD, with a matrix of gradients and factors of rank 4: M Q, its transpose times P, and P
-// times the transpose of Q.
-double ns_of_gemm() {
-  constexpr std::uint32_t side = 1024, rank = 4;
-  std::vector<float> gradient(std::size_t{side} * side, 1), p(std::size_t{side} * rank, 1), q(p);
-  rg_gemm g{};
-  g.a_type = g.b_type = g.c_type = RG_F32;
-  g.m = g.k = g.a_row = side;
-  g.n = g.b_row = g.c_row = rank;
-  g.alpha = 1;
-  rg_gemm transposed = g, back = g;
-  transposed.flags = RG_GEMM_A;
-  back.flags = RG_GEMM_B;
-  back.n = back.c_row = side;
-  back.k = back.a_row = rank;
-  const double ns = ns_of([&] {
-    arithmetic::gemm(g, gradient.data(), q.data(), p.data());
-    arithmetic::gemm(transposed, gradient.data(), p.data(), q.data());
-    arithmetic::gemm(back, p.data(), q.data(), gradient.data());
-  });
-  return ns / static_cast<double>(3 * std::max(rg::bytes_of(g), rg::flops_of(g)));
+constexpr std::uint64_t product_rank = 4; // of measured_products()
+
+// A step of PowerSGD passes over all gradients three times, so they stay in the caches only if all of them fit: a product
+// of the gradients of vgg16 (61 MB) takes twice as long as one of 4 MiB.
+double ns_of_gemm(std::uint64_t gradients) {
+  const double root = std::clamp(std::sqrt(static_cast<double>(gradients)), 256.0, 4096.0);
+  const auto side = static_cast<std::uint64_t>(root) / 64 * 64;
+  std::vector<float> m(side * side, 1), product(m), p(product_rank * side, 1), q(p);
+  const auto [to_p, to_q, back, added] = measured_products(side);
+  double cost = 0;
+  for (const rg_gemm& g : {to_p, to_q, back, added})
+    cost += static_cast<double>(std::max(rg::bytes_of(g), rg::flops_of(g)));
+  return ns_of([&] {
+           arithmetic::gemm(to_p, q.data(), m.data(), p.data());
+           arithmetic::gemm(to_q, p.data(), m.data(), q.data());
+           arithmetic::gemm(back, p.data(), q.data(), product.data());
+           arithmetic::gemm(added, p.data(), q.data(), m.data());
+         }) /
+         cost;
 }
 
 // Adds those on rows of sparse tables and matrices: of 64 elements, each row once, in an order that no cache foresees.
@@ -86,7 +85,28 @@ void add_rows(std::map<std::string, double>& all, std::vector<float>& listed, st
 
 } // namespace
 
-std::map<std::string, double> measure_operations() {
+std::array<rg_gemm, 4> measured_products(std::uint64_t side) {
+  // Rows of all matrices have `side` elements. Factors that are not transposed have rows of `product_rank` elements: their
+  // products took three to ten times as long, and simulated steps of PowerSGD up to three times (mlp, two workers).
+  const auto product = [side](std::uint64_t m, std::uint64_t k, std::uint32_t flags, double beta) {
+    return rg_gemm{.a_type = RG_F32,
+                   .b_type = RG_F32,
+                   .c_type = RG_F32,
+                   .flags = flags,
+                   .m = m,
+                   .n = side,
+                   .k = k,
+                   .a_row = side,
+                   .b_row = side,
+                   .c_row = side,
+                   .alpha = 1.0 / static_cast<double>(side * product_rank),
+                   .beta = beta};
+  };
+  return {product(product_rank, side, RG_GEMM_B, 0), product(product_rank, side, 0, 0),
+          product(side, product_rank, RG_GEMM_A, 0), product(side, product_rank, RG_GEMM_A, 1)};
+}
+
+std::map<std::string, double> measure_operations(std::uint64_t gradients) {
   host_processor host;
   std::vector<float> x(elements), y(elements), sum(elements), values(selected);
   std::vector<std::int32_t> index(selected);
@@ -121,7 +141,7 @@ std::map<std::string, double> measure_operations() {
   w.threshold = 3.4; // fewer than `selected` of normally distributed numbers are above it
   all["top_k"] = each(RG_OP_TOP_K, values.data(), buffer_bytes + 8.0 * selected);
   all["select"] = each(RG_OP_SELECT, values.data(), buffer_bytes + 8.0 * selected);
-  all["gemm"] = ns_of_gemm();
+  all["gemm"] = ns_of_gemm(gradients);
   add_rows(all, x, y);
   return all;
 }

@@ -3,6 +3,8 @@
 // The steps of docs/algorithms.md: how many messages of a training step have to wait for one another. Counted by the
 // virtual clock: what a training step takes longer where every message takes a second longer.
 #include "matrix.hpp"
+#include "simulator/step_trace.hpp"
+#include "timeline/rank_trace.hpp"
 
 using namespace regatta;
 using namespace regatta::test;
@@ -175,4 +177,22 @@ TEST_CASE("a strategy's own function works on the buffers, and takes the declare
   CHECK(on_one_core("pause", 1'000'000'000) - least == second);
   CHECK_THROWS_WITH(run({{"throws", true}}), doctest::Contains("the function gives up"));
   CHECK_NOTHROW(run({{"throws", true}}, true)); // ghosts have no bytes: it is not called
+}
+
+TEST_CASE("the trace of a simulation has a strategy's functions and products with their times") {
+  const registry from = registry::of_files({REGATTA_TEST_STRATEGIES "/runs_function.so"});
+  simulation_setup s = setup_of("runs_function", 1, 0, {{"bytes", 10'000'000'000}, {"size", 100}});
+  s.steps = 1;
+  trace_recorder recorder(1'000);
+  const steps_to_trace steps = {.recorders = {&recorder},
+                                .is_worker = {true},
+                                .tensors = std::vector<std::string>(s.tensors.size(), "tensor"),
+                                .count = 1};
+  s.trace = &steps;
+  simulate(from, s);
+  const rank_trace t = rank_trace_from(recorder.take(0, "worker 0"));
+  std::vector<std::pair<std::string, std::uint64_t>> functions;
+  for (const trace_event& e : t.events)
+    if (e.origin == event_origin::functions) functions.emplace_back(t.text(e.name), e.end - e.begin);
+  CHECK(functions == std::vector<std::pair<std::string, std::uint64_t>>{{"run", second}, {"gemm", 200'000}});
 }

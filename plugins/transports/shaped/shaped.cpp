@@ -43,6 +43,8 @@ namespace {
 using transports::posting_order;
 using transports::ring;
 
+constexpr std::uint64_t chunk_unit = 64; // bytes; chunks are multiples of it, but for the last of a message
+
 // The time of a chunk on the card and its size, unless `quantum` is set. Sender and receiver wake up for each chunk. So
 // the chunks of a message are large, unless messages to several peers share the card: then they are small, as frames on
 // a wire are, and the peers' cards are busy alike. With small chunks alone a ring of 32 ranks kept two cores busy for
@@ -52,9 +54,9 @@ struct chunk_size {
   double seconds;
   std::uint64_t least, most;
 
-  std::uint64_t at(double bits_per_second) const { // a multiple of 64
+  std::uint64_t at(double bits_per_second) const { // a multiple of chunk_unit
     const double fitting = bits_per_second / 8 * seconds;
-    return static_cast<std::uint64_t>(std::clamp<double>(fitting, least, most)) / 64 * 64;
+    return static_cast<std::uint64_t>(std::clamp<double>(fitting, least, most)) / chunk_unit * chunk_unit;
   }
 };
 constexpr chunk_size large_chunk = {1e-3, 16 << 10, 1 << 20}, small_chunk = {250e-6, 4 << 10, 1 << 20};
@@ -63,7 +65,7 @@ constexpr std::uint32_t most_in_flight = 64; // chunks of a receive that are pos
 
 struct message_header {
   std::uint64_t length; // of the message in bytes
-  std::uint64_t chunk;  // bytes of each of its chunks but the last
+  std::uint64_t chunk;  // bytes of each of its chunks but the last, a multiple of chunk_unit
 };
 
 constexpr std::uint64_t retry_ns = 1'000'000; // until an operation is retried for which the inner transport had no room
@@ -97,7 +99,8 @@ public:
     if (inner_.caps().flags & RG_CAP_VIRTUAL)
       throw rg::error(RG_E_CONFIG, "shaped: expected an inner transport in real time, got over = \"" + p.over +
                                        "\", which keeps a virtual clock: use \"tcp\" or \"shm\"");
-    const std::uint64_t given = std::max<std::uint64_t>(static_cast<std::uint64_t>(p.quantum) / 64, 1) * 64;
+    const std::uint64_t given =
+        std::max<std::uint64_t>(static_cast<std::uint64_t>(p.quantum) / chunk_unit, 1) * chunk_unit;
     large_ = p.quantum ? given : large_chunk.at(p.bandwidth);
     small_ = p.quantum ? given : small_chunk.at(p.bandwidth);
   }
@@ -389,8 +392,8 @@ private:
     }
   }
 
-  // A header comes with the first chunk and passes the receiver's card in no time.
-  void header_came(operation& o, std::uint64_t now) {
+  // A header of `bytes` bytes comes with the first chunk and passes the receiver's card in no time.
+  void header_came(operation& o, std::uint64_t bytes, std::uint64_t now) {
     o.came = now;
     o.busy_then = in_busy_;
     o.passed = std::max(now, in_free_);
@@ -399,15 +402,29 @@ private:
     const std::uint64_t capacity = o.length;
     const bool adds = o.transfer.flags & RG_TRANSFER_ADD;
     o.announced = true;
-    o.length = o.header->length;
-    if (o.length <= capacity && !(adds && o.length % sizeof(float) != 0)) return;
-    fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
-                             " bytes" +
-                             (o.length > capacity ? ", longer than the receive posted for it"
-                                                  : ", which is no whole number of floats to add"));
-    o.status = RG_E_OPERATION;
-    // Its chunks have no receives, and later messages of the lane could not be told apart from them.
-    lose(c.peer, RG_E_PEER);
+    o.length = bytes == sizeof(message_header) ? o.header->length : 0; // the rest of a short header was not written
+    if (bytes != sizeof(message_header))
+      refuse(o, RG_E_PEER,
+             "a header of " + std::to_string(bytes) + " bytes, expected " + std::to_string(sizeof(message_header)) +
+                 ": use the same version of this transport on all ranks");
+    else if (o.header->chunk == 0 || o.header->chunk % chunk_unit != 0)
+      refuse(o, RG_E_PEER,
+             "a header with chunks of " + std::to_string(o.header->chunk) + " bytes, expected a positive multiple of " +
+                 std::to_string(chunk_unit) + ": use the same version of this transport on all ranks");
+    else if (o.length > capacity || (adds && o.length % sizeof(float) != 0))
+      refuse(o, RG_E_OPERATION,
+             "a message of " + std::to_string(o.length) + " bytes" +
+                 (o.length > capacity ? ", longer than the receive posted for it"
+                                      : ", which is no whole number of floats to add"));
+  }
+
+  // Fails a receive because of `what` its peer sent, and loses the peer: the message's chunks have no receives, and
+  // later messages of the lane could not be told apart from them.
+  void refuse(operation& o, rg_status status, const std::string& what) {
+    const std::string text = "shaped: rank " + std::to_string(o.transfer.peer) + " sent " + what;
+    host_->fail(host_->context, status, text.c_str());
+    o.status = status;
+    lose(o.transfer.peer, RG_E_PEER);
   }
 
   // --------------------------------------------------------------------------------------------- both directions ---
@@ -448,7 +465,7 @@ private:
       if (o->announced)
         pass(*o, c.bytes, now);
       else if (o->status == RG_OK)
-        header_came(*o, now);
+        header_came(*o, c.bytes, now);
     }
     end_if_complete(o);
   }
@@ -508,7 +525,6 @@ private:
     rg_status& peer = lost_[o.transfer.peer];
     if (!o.receives && status != RG_OK && peer == RG_OK) peer = status;
   }
-  void fail(rg_status status, const std::string& text) const { host_->fail(host_->context, status, text.c_str()); }
 
   std::uint32_t hand_over(std::span<rg_completion> out) {
     std::uint32_t count = 0;
