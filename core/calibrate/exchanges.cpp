@@ -95,6 +95,9 @@ tried_costs try_costs(machine_file& m, const std::string& transport, const messa
   costs.overhead_per_byte_in_training = (of_send + of_receive) / 2;
   costs.overhead_ns *= of_message;
   costs.overhead_ns_per_byte *= (of_send + of_receive) / 2;
+  // Gradients are not in the caches, however small a message is.
+  costs.large_from = message_work().large_from;
+  costs.large_factor = 1;
   costs.send_share = of_send / (of_send + of_receive);
   std::vector<loss_sample> samples;
   for (const measured_exchange& x : all) {

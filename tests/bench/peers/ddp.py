@@ -4,12 +4,14 @@
 
 DistributedDataParallel with its defaults (buckets of 25 MiB), plain, with the hook that sends fp16, or with PowerSGD of
 rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank. Rank 0 prints
-one JSON object: samples/s of all workers over the timed steps. With one rank there is no DistributedDataParallel.
+one JSON object: samples/s of all workers over the timed steps, and the standard deviation of its steps' time over their
+mean. With one rank there is no DistributedDataParallel.
 With --apart each rank has DistributedDataParallel and its hook for itself, and they only begin and end together.
 """
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -102,7 +104,7 @@ def main() -> None:
     image = torch.randn(options.batch, 3, 32, 32)
     label = torch.arange(options.batch) % 10
 
-    begin = 0.0
+    begin, ends = 0.0, []
     for step in range(options.warmup + options.steps):
         if step == options.warmup:
             if distributed:
@@ -111,12 +113,15 @@ def main() -> None:
         optimiser.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(model(image), label).backward()
         optimiser.step()
+        ends.append(time.perf_counter())
     if distributed:
         dist.barrier()
     seconds = time.perf_counter() - begin
+    steps = [b - a for a, b in zip(ends[options.warmup:], ends[options.warmup + 1:])]
     if options.rank == 0:
         print(json.dumps({"peer": "pytorch " + torch.__version__,
-                          "samples_per_second": options.ranks * options.batch * options.steps / seconds}))
+                          "samples_per_second": options.ranks * options.batch * options.steps / seconds,
+                          "variation": statistics.stdev(steps) / statistics.mean(steps)}))
     if distributed:
         dist.barrier()
         sys.stdout.flush()

@@ -81,17 +81,22 @@ def rate_of(document):
 ONE_THREAD = ["OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"]
 
 
-def torch_rate(model, workers, strategy, steps, *options):
+def torch_run(model, workers, strategy, steps, *options):
+    """Returns samples_per_second and variation, as ddp.py prints them."""
     return json.loads(all_of(
         workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
         lambda r: ["/usr/bin/python3", PEER, "--model", model, "--hook", strategy, "--batch", MODELS[model][1],
                    "--steps", steps, "--warmup", WARMUP, "--rank", r, "--ranks", workers, "--master",
-                   "10.77.0.1:29400" if workers > 1 else "127.0.0.1:29400", *options]))["samples_per_second"]
+                   "10.77.0.1:29400" if workers > 1 else "127.0.0.1:29400", *options]))
+
+
+def torch_rate(*arguments):
+    return torch_run(*arguments)["samples_per_second"]
 
 
 def gloo_seconds(workers):
-    """Mean seconds of gloo's all-reduce by its bytes, between two hosts. Now and then a thread waits some ms for its core:
-    the median of 64 KiB is a sixth of the mean."""
+    """Mean seconds of gloo's all-reduce by its bytes, between two hosts, after computing. Now and then a thread waits
+    some ms for its core: the median of 64 KiB is a sixth of the mean."""
     return json.loads(all_of(
         workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
         lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES]))
@@ -118,8 +123,12 @@ def regatta_rate(folder, model, workers, strategy, steps):
 
 def machine_of(folder, model, workers, speed):
     """The calibrated machine file, where more workers than cores slow each other down; `speed` (samples/s of one
-    worker) replaces its computing."""
+    worker) replaces its computing. A test host has one core; it computes and works as fast as beside the others, which
+    are on this machine, too."""
     text = (folder / f"{model}.toml").read_text()
+    if workers > 1:
+        text = re.sub(r"(?m)^cores = .*$", "cores = 1", text)
+        text = re.sub(r"(?m)^(slowdown|operations) = \[1, (.*)\]$", r"\1 = [\2, \2]", text)
     slower = max(1, workers / CORES)
     if speed:
         text = (text[:text.index("[model]")] + f'[compute]\nbatch = {MODELS[model][1]}\n'
@@ -130,17 +139,22 @@ def machine_of(folder, model, workers, speed):
     return file
 
 
-def torch_machine(folder, model, workers, strategy, apart, gloo):
+ALL_REDUCES = {"powersgd": 3 / 2}  # the hook has three in a step, Regatta's example two; all but the first bytes are few
+
+
+def torch_machine(folder, model, workers, strategy, cell):
     """PyTorch as a machine: the speed of a worker with the hook beside others with which it exchanges nothing, so that
-    the hook's arithmetic takes no time of its own; and messages that make gloo's all-reduce of two ranks as long as it
-    is. A ring of two sends twice half of the bytes; all work on messages takes the one core from computing."""
-    speed, seconds = max(apart[strategy]) / workers, {int(size): s for size, s in gloo.items()}
+    the hook's arithmetic takes no time of its own; how much its steps vary, as workers wait for each other; and messages
+    that make gloo's all-reduce of two ranks as long as it is. A ring of two sends twice half of the bytes; all work on
+    messages takes the one core from computing."""
+    speed, seconds = max(cell["apart"][strategy]) / workers, {int(size): s for size, s in cell["gloo"].items()}
     few, many = sorted(seconds)
     per_byte = (seconds[many] - seconds[few]) / (many - few)
-    overhead = (seconds[few] - few * per_byte) / 4
+    overhead = (seconds[few] - few * per_byte) / 4 * ALL_REDUCES.get(strategy, 1)
     file = folder / "machine.toml"
     file.write_text(f'[machine]\ncores = 1\n[compute]\nbatch = {MODELS[model][1]}\nsamples_per_second = {speed}\n'
-                    f'[work]\ndefault = 0\n[transport.tcp]\nlatency = "0us"\noverhead = "{1e9 * overhead:.0f}ns"\n'
+                    f'variation = {statistics.median(cell["variation"][strategy])}\n[work]\ndefault = 0\n'
+                    f'[transport.tcp]\nlatency = "0us"\noverhead = "{1e9 * overhead:.0f}ns"\n'
                     f'overhead_per_byte = {1e9 * per_byte}\nadd_per_byte = 0\ncomputing_loss = 0.5\n')
     return file
 
@@ -179,7 +193,7 @@ def measure(folder, cell):
     model, workers, rate = cell.split(",")
     workers, steps = int(workers), MODELS[model][2][rate]
     figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta", "apart")}
-    alone = {"torch": [], "regatta": []}
+    alone, variation = {"torch": [], "regatta": []}, {name: [] for name in STRATEGIES}
     os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
     limit = [] if rate == "none" else ["--rate", rate]
     subprocess.run([HOSTS, "up", str(workers)], check=True, stdout=subprocess.DEVNULL)
@@ -193,10 +207,13 @@ def measure(folder, cell):
             alone["torch"].append(torch_rate(model, 1, "plain", few))
             alone["regatta"].append(regatta_rate(folder, model, 1, "", few))
             for name in STRATEGIES:
-                figures["apart"][name].append(torch_rate(model, workers, name, few, "--apart"))
+                apart = torch_run(model, workers, name, few, "--apart")
+                figures["apart"][name].append(apart["samples_per_second"])
+                variation[name].append(apart["variation"])
                 figures["torch"][name].append(torch_rate(model, workers, name, steps))
                 figures["regatta"][name].append(regatta_rate(folder, model, workers, name, steps))
-            (folder / f"cell-{cell}.json").write_text(json.dumps({"cell": cell, "alone": alone, "gloo": gloo, **figures}))
+            known = {"cell": cell, "alone": alone, "gloo": gloo, "variation": variation, **figures}
+            (folder / f"cell-{cell}.json").write_text(json.dumps(known))
             print(cell, alone, figures, f"load {os.getloadavg()[0]:.1f}", flush=True)
     finally:
         subprocess.run([HOSTS, "down"], check=True)
@@ -232,7 +249,8 @@ def table(folder):
             c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, machine_of(folder, model, n, speed))]
                        for s in STRATEGIES}
             base[side] = simulated_rate(folder, model, 1, "", steps, rate, machine_of(folder, model, 1, speed))
-        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, n, s, c["apart"], c["gloo"]),
+        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, n, s, c),
+                                              "--set", "measure.steps=200",
                                               *([] if s == "powersgd" else TORCH_BUCKETS))] for s in STRATEGIES}
         base["as PyTorch"] = base["torch"]
         efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
