@@ -46,15 +46,14 @@ double ns_of_gemm(std::uint64_t gradients) {
   const double root = std::clamp(std::sqrt(static_cast<double>(gradients)), 256.0, 4096.0);
   const auto side = static_cast<std::uint64_t>(root) / 64 * 64;
   std::vector<float> m(side * side, 1), product(m), p(product_rank * side, 1), q(p);
-  const auto [to_p, to_q, back, added] = measured_products(side);
+  const std::array<rg_gemm, 4> products = measured_products(side); // P, Q, P Q^T, and the same added
   double cost = 0;
-  for (const rg_gemm& g : {to_p, to_q, back, added})
-    cost += static_cast<double>(std::max(rg::bytes_of(g), rg::flops_of(g)));
+  for (const rg_gemm& g : products) cost += static_cast<double>(std::max(rg::bytes_of(g), rg::flops_of(g)));
   return ns_of([&] {
-           arithmetic::gemm(to_p, q.data(), m.data(), p.data());
-           arithmetic::gemm(to_q, p.data(), m.data(), q.data());
-           arithmetic::gemm(back, p.data(), q.data(), product.data());
-           arithmetic::gemm(added, p.data(), q.data(), m.data());
+           arithmetic::gemm(products[0], q.data(), m.data(), p.data());
+           arithmetic::gemm(products[1], p.data(), m.data(), q.data());
+           arithmetic::gemm(products[2], p.data(), q.data(), product.data());
+           arithmetic::gemm(products[3], p.data(), q.data(), m.data());
          }) /
          cost;
 }
