@@ -163,16 +163,6 @@ tried_costs fit_costs(machine_file& m, const std::string& transport, const std::
   return best;
 }
 
-// Cold caches and changes between threads take as many ns more of each message and of each byte, whatever these take in
-// ping-pong: so what they add inside a host is added between hosts, too.
-message_work with_more_work(message_work w, double ns, double ns_per_byte) {
-  const double large = std::max(0.0, w.overhead_ns_per_byte * w.large_factor + ns_per_byte);
-  w.overhead_ns = std::max(0.0, w.overhead_ns + ns);
-  w.overhead_ns_per_byte = std::max(0.0, w.overhead_ns_per_byte + ns_per_byte);
-  if (w.overhead_ns_per_byte > 0) w.large_factor = large / w.overhead_ns_per_byte;
-  return w;
-}
-
 void fit_exchanges(machine_file& m, const std::string& transport, const std::vector<measured_exchange>& all,
                    double alone, const measuring& by) {
   const message_work measured = m.transports.at(transport);

@@ -188,6 +188,14 @@ message_work fit_work(std::vector<std::pair<double, double>> cpu_ns) {
   return w;
 }
 
+message_work with_more_work(message_work w, double ns, double ns_per_byte) {
+  const double large = std::max(0.0, w.overhead_ns_per_byte * w.large_factor + ns_per_byte);
+  w.overhead_ns = std::max(0.0, w.overhead_ns + ns);
+  w.overhead_ns_per_byte = std::max(0.0, w.overhead_ns_per_byte + ns_per_byte);
+  if (w.overhead_ns_per_byte > 0) w.large_factor = large / w.overhead_ns_per_byte;
+  return w;
+}
+
 std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples) {
   constexpr double least = 0.01;
   if (std::ranges::all_of(samples, [&](const loss_sample& s) { return s.lost < least * s.alone; })) return {};

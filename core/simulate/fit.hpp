@@ -35,6 +35,11 @@ message_costs fit_messages(const std::vector<message_sample>& samples);
 // those of fit_messages(). `cpu_ns`: that time by bytes, in ns. Requires two sizes or more.
 message_work fit_work(std::vector<std::pair<double, double>> cpu_ns);
 
+// [any] Returns the work between hosts in training steps: `w`, of ping-pong between hosts, and what training takes more
+// than ping-pong inside a host, `ns` for each message and `ns_per_byte`, which may be negative. It does not depend on what
+// the kernel takes: it is for cold caches and for changes between threads.
+message_work with_more_work(message_work w, double ns, double ns_per_byte);
+
 // The computing of a worker in a step beside an exchange, in ns.
 struct loss_sample {
   double alone = 0, lost = 0; // simulated: if it loses nothing, and what it loses if computing_loss is 1

@@ -109,6 +109,19 @@ TEST_CASE("messages whose bytes cost more beyond a size: two lines that meet the
   CHECK(std::isinf(fit_messages({sample(8), sample(4096), sample(1e6), sample(4e6)}).large_from));
 }
 
+TEST_CASE("what training takes more is added to a message's work, for small and for large messages alike") {
+  const message_work w{10'000, 0.1, 1e6, 4};
+  const message_work more = with_more_work(w, 2'000, 0.1);
+  CHECK(more.overhead_ns == 12'000);
+  CHECK(more.overhead_ns_per_byte == doctest::Approx(0.2));
+  CHECK(more.large_from == 1e6);
+  CHECK(more.large_factor * more.overhead_ns_per_byte == doctest::Approx(0.5));
+  const message_work less = with_more_work(w, -20'000, -0.05); // no work is negative
+  CHECK(less.overhead_ns == 0);
+  CHECK(less.overhead_ns_per_byte == doctest::Approx(0.05));
+  CHECK(less.large_factor * less.overhead_ns_per_byte == doctest::Approx(0.35));
+}
+
 TEST_CASE("computing beside messages: the loss is what fits all samples") {
   const auto f = fit_loss({{1000, 100, 1150}, {2000, 400, 2600}});
   REQUIRE(f);
