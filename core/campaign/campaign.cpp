@@ -266,10 +266,10 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done, co
       for (std::size_t rank = 0; rank < r.results.size(); ++rank)
         r.results[rank]["host"] = plan.hosts.at(plan.ranks[rank].host)->name;
     if (hooks_.take_traces) hooks_.take_traces(r.results, r.hosts);
-    done.ranks = r.results;
+    done.ranks = std::move(r.results);
     done.hosts = r.hosts;
     for (const auto& [rank, warning] : r.warnings) done.ranks[rank]["warnings"].push_back(warning);
-    keep(run_record(experiment_, records_.last_run() + 1, done));
+    keep(run_record(experiment_, records_.last_run() + 1, std::move(done)));
     o.number = records_.last_run();
   } catch (const failure& e) {
     o.error = e.what();

@@ -112,10 +112,9 @@ void assign_hosts(prepared_run& run, const case_config& c, const placement& plac
   run.address = addresses.front().front();
   run.job.addresses.resize(*std::ranges::max_element(layout.host_of) + 1);
   for (std::uint32_t r = 0; r < layout.size(); ++r) run.job.addresses[layout.host_of[r]] = addresses[host_of(r)];
-  for (std::uint32_t r = 0; r < layout.size(); ++r) {
-    const std::uint32_t host = host_of(r);
-    run.ranks.push_back({role_of(layout.view(r)), cpus_of[r], to_json(run.job), host, hosts ? places.slot[r] : 0});
-  }
+  const auto job = std::make_shared<const nlohmann::json>(to_json(run.job));
+  for (std::uint32_t r = 0; r < layout.size(); ++r)
+    run.ranks.push_back({role_of(layout.view(r)), cpus_of[r], job, host_of(r), hosts ? places.slot[r] : 0});
 }
 
 } // namespace
@@ -208,7 +207,7 @@ prepared_run prepare_tuning(plugin_facts_cache& answers, const case_config& c) {
   run.job.row_major = answers.of(c).plan.flags & RG_PLAN_ROW_MAJOR;
   run.job.tune = true;
   run.ranks[0].role = "the process that times kernels";
-  run.ranks[0].job = to_json(run.job);
+  run.ranks[0].job = std::make_shared<const nlohmann::json>(to_json(run.job));
   return run;
 }
 

@@ -98,8 +98,8 @@ comm_outcome launch_comm(comm::plan p, const comm_launch_options& o, host_group*
     comm::plan mine = p;
     const cpu_supply cpus = launcher ? launcher->hosts()[places.host[r]]->cpus : this_hosts_cpus();
     mine.pairs.threads = static_cast<unsigned>(cpus.cpus.size());
-    launched.ranks.push_back(
-        {fmt::format("rank of {}", p.transport), cpus_of[r], {{"comm", mine}}, places.host[r], places.slot[r]});
+    launched.ranks.push_back({fmt::format("rank of {}", p.transport), cpus_of[r],
+                              std::make_shared<const json>(json{{"comm", mine}}), places.host[r], places.slot[r]});
   }
   launch_hooks hooks;
   hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,

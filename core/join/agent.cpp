@@ -89,10 +89,12 @@ private:
   static local_plan plan_of(const message& begin, const blob& secret, keepers& processes) {
     const json& h = begin.header;
     const std::vector<std::uint32_t> ranks = h.at("ranks"), slots = h.at("slots");
-    json jobs = parse_cbor(begin.payload);
-    for (json& job : jobs)
+    std::vector<std::shared_ptr<const json>> jobs;
+    for (json& job : parse_cbor(begin.payload)) {
       if (const auto files = job.find("files"); files != job.end())
         for (json& file : *files) file = own_path(file, h.at("built_in"));
+      jobs.push_back(std::make_shared<const json>(std::move(job)));
+    }
     local_plan plan;
     std::map<std::uint32_t, std::uint32_t> slot_of_rank;
     for (std::size_t i = 0; i < ranks.size(); ++i) {

@@ -68,11 +68,11 @@ void remote_host::start() {
     roles.push_back(plan.role);
     cpus.push_back(plan.cpus);
     // Most runs have one job for all ranks: it is sent once.
-    if (jobs.empty() || plan.job != jobs.back()) jobs.push_back(plan.job);
+    if (jobs.empty() || *plan.job != jobs.back()) jobs.push_back(*plan.job);
   }
   if (jobs.size() > 1 && jobs.size() < plan_.ranks.size()) {
     jobs = json::array();
-    for (const auto& entry : plan_.ranks) jobs.push_back(entry.second.job);
+    for (const auto& entry : plan_.ranks) jobs.push_back(*entry.second.job);
   }
   const auto milliseconds = [](std::chrono::milliseconds m) { return m.count(); };
   wire_->send({{"t", "run"},

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ class rank_starter;
 struct rank_plan {
   std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for messages
   std::vector<int> cpus; // CPUs to pin it to; empty: not pinned
-  nlohmann::json job;    // returned by control_client::job() in the rank
+  // Returned by control_client::job() in the rank. Ranks share it where they have the same: it grows with their number.
+  std::shared_ptr<const nlohmann::json> job;
   // With launch_plan::hosts: the host of the rank there, and the launcher's process that starts it (host_link::slots).
   std::uint32_t host = 0, slot = 0;
 };

@@ -93,7 +93,7 @@ std::string local_host::admit(std::uint32_t rank, tcp::socket& socket) {
   m.wire = std::make_shared<channel>(std::move(socket));
   m.wire_open = true;
   m.wire->send({{"t", "job"}, {"ranks", plan_.size}},
-               std::make_shared<const blob>(nlohmann::json::to_cbor(plan_.ranks.at(rank).job)));
+               std::make_shared<const blob>(nlohmann::json::to_cbor(*plan_.ranks.at(rank).job)));
   spawn_(serve(m));
   if (ending_) m.wire->send({{"t", "ended"}, {"rank", nobody}, {"why", "the case ended before this rank joined it"}});
   events_.connected(rank);

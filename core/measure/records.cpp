@@ -11,7 +11,7 @@ json campaign_record(const json& context) {
   return {{"kind", "campaign"}, {"context", context}};
 }
 
-json run_record(const experiment& e, std::uint64_t number, const finished_run& r) {
+json run_record(const experiment& e, std::uint64_t number, finished_run r) {
   json j = {{"kind", "run"},
             {"number", number},
             {"role", r.role},
@@ -21,7 +21,7 @@ json run_record(const experiment& e, std::uint64_t number, const finished_run& r
             {"round", r.round},
             {"asynchronous", r.asynchronous},
             {"plugins", r.plugins},
-            {"ranks", r.ranks},
+            {"ranks", std::move(r.ranks)},
             {"hosts", json::array()}};
   for (const nlohmann::json& host : r.hosts) j["hosts"].push_back(host);
   if (r.role == "case") {

@@ -51,7 +51,7 @@ struct finished_run {
 
 // [any] Return records of the experiment `e` for campaign_log::add(). `number` is that of the run.
 nlohmann::json campaign_record(const nlohmann::json& context);
-nlohmann::json run_record(const experiment& e, std::uint64_t number, const finished_run& r);
+nlohmann::json run_record(const experiment& e, std::uint64_t number, finished_run r);
 nlohmann::json failure_record(const experiment& e, std::size_t index, const std::string& status,
                               const std::string& error, const case_facts& facts, const std::string& dump = "");
 nlohmann::json kernels_record(const std::string& key, const std::string& kernel_choices);

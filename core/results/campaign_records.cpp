@@ -100,7 +100,9 @@ void campaign_records::add_run(const json& record) {
     facts = facts_in(record);
   }
   std::vector<rank_record> ranks;
-  for (const json& rank : member<std::vector<json>>(record, "ranks")) ranks.push_back(record_from_json(rank));
+  const auto all = record.find("ranks"); // not copied: there may be thousands
+  if (all == record.end() || !all->is_array()) throw failure(exit_code::usage, "expected a list \"ranks\"");
+  for (const json& rank : *all) ranks.push_back(record_from_json(rank));
   std::vector<timed_host> hosts;
   for (const json& host : member<std::vector<json>>(record, "hosts")) hosts.push_back(timed_host_from_json(host));
   run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"), hosts);

@@ -235,13 +235,15 @@ private:
       }
       simulation_job& job = jobs_[run.job];
       if (!job.result) break;
-      if (!run.of->over) record(run, *job.result);
-      if (--job.users == 0) job.result->value = nullptr;
+      --job.users;
+      if (!run.of->over) record(run, *job.result, job.users == 0);
+      if (job.users == 0) job.result->value = nullptr;
     }
     first_job_ = next_ < runs_.size() ? runs_[next_].job : jobs_.size();
   }
 
-  void record(const planned_run& run, const child_result& result) {
+  // `last`: no other run has this result.
+  void record(const planned_run& run, child_result& result, bool last) {
     planned_case& x = *run.of;
     if (result.failed) return fail(x, *result.failed);
     const case_config& c = experiment_.cases[x.index];
@@ -253,8 +255,8 @@ private:
     done.facts = x.facts;
     done.needs_baseline = is_case && has_baseline(c);
     done.needs_contention = done.needs_baseline && has_control(c);
-    done.ranks = result.value;
-    keep(run_record(experiment_, records_.last_run() + 1, done));
+    done.ranks = last ? std::move(result.value) : result.value;
+    keep(run_record(experiment_, records_.last_run() + 1, std::move(done)));
   }
 
   void fail(planned_case& x, const failure& f) {

@@ -87,7 +87,7 @@ private:
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   stream = frames_of({data, size});
   launch_plan plan;
-  plan.ranks = {{"worker 0", {}, nlohmann::json::object()}};
+  plan.ranks = {{"worker 0", {}, std::make_shared<const nlohmann::json>(nlohmann::json::object())}};
   static thread_starter starter;
   plan.starter = &starter;
   launch_hooks hooks;

@@ -94,7 +94,7 @@ struct connected_host {
 
   launch_result run() {
     launch_plan plan;
-    plan.ranks = {{"worker 0", {}, json::object(), 0, 0}};
+    plan.ranks = {{"worker 0", {}, std::make_shared<const json>(json::object()), 0, 0}};
     plan.hosts = {&link};
     std::jthread agents([this] { io.run(); });
     launch_result r = launch(plan, {});

@@ -138,7 +138,7 @@ launch_plan plan_of(const std::vector<steps>& ranks) {
   plan.limits.silence = plan.limits.start = plan.limits.stopped =
       30s; // sanitizers on a busy machine: what is not about silence must not end by it
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    plan.ranks.push_back({fmt::format("worker {}", r), {}, {{"steps", ranks[r]}}});
+    plan.ranks.push_back({fmt::format("worker {}", r), {}, std::make_shared<const json>(json{{"steps", ranks[r]}})});
   return plan;
 }
 

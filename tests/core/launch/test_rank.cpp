@@ -177,7 +177,8 @@ void rank_program::step(const json& s) {
 int coordinate(std::uint32_t ranks) {
   launch_plan plan;
   for (std::uint32_t r = 0; r < ranks; ++r)
-    plan.ranks.push_back({fmt::format("worker {}", r), {}, {{"steps", {{{"do", "loop"}}}}}});
+    plan.ranks.push_back(
+        {fmt::format("worker {}", r), {}, std::make_shared<const json>(json{{"steps", {{{"do", "loop"}}}}})});
   launch(plan, {});
   return 1; // it goes on for ever
 }
