@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/step_rows.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <span>
 

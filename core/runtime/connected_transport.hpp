@@ -19,7 +19,6 @@
 #include "registry/transport_host.hpp"
 #include "runtime/transport_instance.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>

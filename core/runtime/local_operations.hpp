@@ -24,7 +24,6 @@
 #include <cstring>
 #include <functional>
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include <regatta/abi.h>

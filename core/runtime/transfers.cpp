@@ -254,7 +254,9 @@ bool transfers::try_post(operation* o) {
     const bool scratch = o->more && o->how == path::scratch;
     rg_transfer t{};
     t.struct_size = sizeof t;
-    t.flags = o->add && !scratch ? RG_TRANSFER_ADD : 0;
+    // A virtual transport counts the time in which the engine adds and converts.
+    const bool told = !scratch || (virtual_ && !stage.always_copies());
+    t.flags = o->add && told ? RG_TRANSFER_ADD : 0;
     t.peer = o->peer;
     t.lane = o->lane;
     t.buffer = buffer_of(*o);
@@ -262,7 +264,7 @@ bool transfers::try_post(operation* o) {
     t.address = scratch ? o->more->memory.get() : address_of(*o);
     t.after = stage.fence_for_transport();
     t.cookie = cookie_of(*o);
-    t.wire = scratch ? 0 : o->wire;
+    t.wire = told ? o->wire : 0;
     s = o->receive ? functions_.recv(self_, &t) : functions_.send(self_, &t);
   }
   if (s == RG_OK) {

@@ -5,15 +5,17 @@
 
 #include <cstdint>
 #include <functional>
-#include <utility>
-#include <vector>
+#include <map>
+
+#include <regatta/abi.h>
 
 namespace regatta {
 
 struct virtual_work {
+  static constexpr std::uint32_t fp16_conversion = RG_OP_CONVERT | 1U << 31; // the kind of those to or from RG_F16
   // Of each byte that an operation reads or writes. 10 GB/s is one core's part of a server's memory bandwidth.
   double ns_per_byte = 0.1;
-  std::vector<std::pair<std::uint32_t, double>> of_kind; // the same for operations of a kind, RG_OP_*, that differ
+  std::map<std::uint32_t, double> of_kind; // the same for operations of a kind, RG_OP_* or that above, that differ
   bool in_turn = false; // a rank's operations take turns, as on the thread of a real rank; else they overlap
   // Begins an operation that takes `ns`, at `earliest` on the virtual clock or later. Returns when it ends. `works`: false
   // for a timer, which takes no core. May be empty: operations end at `earliest` + `ns`.
@@ -24,10 +26,8 @@ struct virtual_work {
   }
   // Returns the ns of an operation.
   std::uint64_t of(std::uint32_t kind, std::uint64_t bytes) const {
-    double each = ns_per_byte;
-    for (const auto& [k, ns] : of_kind)
-      if (k == kind) each = ns;
-    return static_cast<std::uint64_t>(static_cast<double>(bytes) * each);
+    const auto at = of_kind.find(kind);
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * (at == of_kind.end() ? ns_per_byte : at->second));
   }
 };
 

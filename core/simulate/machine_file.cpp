@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "config/diagnostics.hpp"
 #include "config/toml_document.hpp"
+#include "runtime/virtual_work.hpp"
 #include "simulate/measured_rates.hpp"
 
 #include <algorithm>
@@ -372,24 +373,32 @@ std::string hash_of(const std::string& text) {
 } // namespace
 
 const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations() {
-  static const std::vector<std::pair<std::string, std::uint32_t>> all = {{"apply", RG_OP_APPLY},
-                                                                         {"fill", RG_OP_FILL},
-                                                                         {"copy", RG_OP_COPY},
-                                                                         {"axpy", RG_OP_AXPY},
-                                                                         {"scale", RG_OP_SCALE},
-                                                                         {"clip", RG_OP_CLIP},
-                                                                         {"accumulate", RG_OP_ACCUMULATE},
-                                                                         {"convert", RG_OP_CONVERT},
-                                                                         {"top_k", RG_OP_TOP_K},
-                                                                         {"select", RG_OP_SELECT},
-                                                                         {"gemm", RG_OP_GEMM},
-                                                                         {"gather_rows", RG_OP_GATHER_ROWS},
-                                                                         {"scatter_rows", RG_OP_SCATTER_ROWS},
-                                                                         {"rows_apply", RG_OP_ROWS_APPLY},
-                                                                         {"rows_read", RG_OP_ROWS_READ},
-                                                                         {"rows_add", RG_OP_ROWS_ADD},
-                                                                         {"rows_write", RG_OP_ROWS_WRITE}};
+  static const std::vector<std::pair<std::string, std::uint32_t>> all = {
+      {"apply", RG_OP_APPLY},
+      {"fill", RG_OP_FILL},
+      {"copy", RG_OP_COPY},
+      {"axpy", RG_OP_AXPY},
+      {"scale", RG_OP_SCALE},
+      {"clip", RG_OP_CLIP},
+      {"accumulate", RG_OP_ACCUMULATE},
+      {"convert", RG_OP_CONVERT},
+      {"convert_fp16", virtual_work::fp16_conversion},
+      {"top_k", RG_OP_TOP_K},
+      {"select", RG_OP_SELECT},
+      {"gemm", RG_OP_GEMM},
+      {"gather_rows", RG_OP_GATHER_ROWS},
+      {"scatter_rows", RG_OP_SCATTER_ROWS},
+      {"rows_apply", RG_OP_ROWS_APPLY},
+      {"rows_read", RG_OP_ROWS_READ},
+      {"rows_add", RG_OP_ROWS_ADD},
+      {"rows_write", RG_OP_ROWS_WRITE}};
   return all;
+}
+
+double conversion_ns_per_byte(const machine_file& m, bool fp16) {
+  auto each = m.work_of.find(fp16 ? "convert_fp16" : "convert");
+  if (each == m.work_of.end()) each = m.work_of.find("convert");
+  return each == m.work_of.end() ? m.work_ns_per_byte : each->second;
 }
 
 machine_file parse_machine(const std::string& name, const std::string& text, const std::string& network_name,

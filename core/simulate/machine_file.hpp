@@ -120,7 +120,10 @@ struct machine_file {
   std::string text_hash; // of the file's text, and of the network's: identifies what was simulated
 };
 
-// The names of operations that `work` may have, with their RG_OP_*.
+// Returns the ns for each byte that a conversion to or from fp16, or bf16, reads or writes.
+double conversion_ns_per_byte(const machine_file& m, bool fp16);
+
+// The names of operations that `work` may have, with their kinds in virtual_work::of_kind.
 const std::vector<std::pair<std::string, std::uint32_t>>& timed_operations();
 
 // [any] Reads a machine file, and, unless `network` is empty, a file whose [network] takes the place of the machine's.

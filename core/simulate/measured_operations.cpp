@@ -133,6 +133,8 @@ std::map<std::string, double> measure_operations(std::uint64_t gradients) {
   all["accumulate"] = each(RG_OP_ACCUMULATE, y.data(), 3 * buffer_bytes);
   w.type = RG_BF16;
   all["convert"] = each(RG_OP_CONVERT, y.data(), 1.5 * buffer_bytes);
+  w.type = RG_F16;
+  all["convert_fp16"] = each(RG_OP_CONVERT, y.data(), 1.5 * buffer_bytes);
   w.type = RG_F32;
   w.index = index.data();
   w.index_count = selected;

@@ -372,11 +372,14 @@ simulation_setup setup_of(const run_to_simulate& r) {
   set_links(r, s);
   set_cores(r, s);
   const double beside = operations_beside(r);
+  s.network.bf16_ns_per_byte = conversion_ns_per_byte(m, false) * beside;
+  s.network.fp16_ns_per_byte = conversion_ns_per_byte(m, true) * beside;
+  s.work.of_kind[virtual_work::fp16_conversion] = s.network.fp16_ns_per_byte;
   s.work.ns_per_byte = m.work_ns_per_byte * beside;
   for (const auto& [name, kind] : timed_operations())
     if (m.work_of.count(name)) {
       const double received = kind == RG_OP_APPLY ? apply_in_training(r) : 1;
-      s.work.of_kind.emplace_back(kind, m.work_of.at(name) * beside * received);
+      s.work.of_kind.emplace(kind, m.work_of.at(name) * beside * received);
     }
   s.work.in_turn = true;
   std::vector<double> slowness;

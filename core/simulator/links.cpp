@@ -20,7 +20,8 @@ links::links(std::vector<std::uint32_t> link_of, const network_options& options,
              slab<network_message>& all, message_sink& sink)
     : link_of_(std::move(link_of)), options_(options), events_(events), all_(all), sink_(sink),
       hosts_(!options.links.empty()),
-      overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0),
+      overhead_(options.overhead_ns || options.overhead_ns_per_byte > 0 || options.add_ns_per_byte > 0 ||
+                options.bf16_ns_per_byte > 0 || options.fp16_ns_per_byte > 0),
       receives_(
           !options.tiers.empty() ||
           std::ranges::any_of(options.links, [](const network_link& l) { return std::isfinite(l.in_bytes_per_ns); })),
@@ -70,6 +71,15 @@ std::uint64_t links::work_bytes(const network_message& m) const {
          static_cast<std::uint64_t>(static_cast<double>(m.bytes - options_.large_from) * options_.large_factor);
 }
 
+// Returns the ns in which a processor converts a message: it reads fp32 and writes a type of half the size, or the other
+// way round. If it `adds`, it reads what is there, too, which costs nothing where adding costs nothing.
+std::uint64_t links::conversion(const network_message& m, bool adds) const {
+  if (!m.converted) return 0;
+  const std::uint64_t bytes = m.bytes * (adds && options_.add_ns_per_byte > 0 ? 5 : 3);
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) *
+                                    (m.converted == 1 ? options_.bf16_ns_per_byte : options_.fp16_ns_per_byte));
+}
+
 std::uint64_t links::cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const {
   return messages * options_.overhead_ns + static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
 }
@@ -84,10 +94,8 @@ void links::submit(std::uint32_t m) {
     b = batches_.take();
     batches_[b].link = x.from; // a processor
     if (in_turn()) {
-      const std::uint64_t begin = begin_sending(x.from, cost(1, work_bytes(x), send_ns_per_byte_));
       batches_[b].messages.push(all_, m);
-      batches_[b].not_before = processors_[x.from].busy_until;
-      return events_.at(begin + options_.overhead_ns, batch_prepared, b);
+      return prepare(b, cost(1, work_bytes(x), send_ns_per_byte_), conversion(x, false));
     }
     outbox_[x.from] = b;
     dirty_outboxes_.push_back(x.from);
@@ -95,14 +103,17 @@ void links::submit(std::uint32_t m) {
   batches_[b].messages.push(all_, m);
   batches_[b].count += 1;
   batches_[b].bytes += work_bytes(x);
+  batches_[b].converts += conversion(x, false);
 }
 
-// Begins the work of a sender's processor on messages. Returns when.
-std::uint64_t links::begin_sending(std::uint32_t rank, std::uint64_t ns) {
-  std::uint64_t& until = processors_[rank].busy_until;
-  const std::uint64_t begin = sink_.works(rank, false, std::max(events_.now(), until), ns);
-  until = begin + ns;
-  return begin;
+// Begins the work of a sender's processor on a batch: `ns`, beside that of conversions. A message can begin to leave
+// after o, once it is converted.
+void links::prepare(std::uint32_t b, std::uint64_t ns, std::uint64_t converts) {
+  batch& x = batches_[b];
+  std::uint64_t& until = processors_[x.link].busy_until;
+  const std::uint64_t begin = sink_.works(x.link, false, std::max(events_.now(), until), ns + converts);
+  until = x.not_before = begin + ns + converts;
+  events_.at(begin + options_.overhead_ns + converts / std::max<std::uint64_t>(x.count, 1), batch_prepared, b);
 }
 
 // Processors begin in the order of ranks, which is the same on hosts that are alike: they may wait for the same cores.
@@ -111,9 +122,7 @@ void links::settle_processors() {
   for (const std::uint32_t rank : dirty_outboxes_) {
     const std::uint32_t b = outbox_[rank];
     outbox_[rank] = nothing;
-    const std::uint64_t begin = begin_sending(rank, cost(batches_[b].count, batches_[b].bytes, send_ns_per_byte_));
-    batches_[b].not_before = processors_[rank].busy_until;
-    events_.at(begin + options_.overhead_ns, batch_prepared, b);
+    prepare(b, cost(batches_[b].count, batches_[b].bytes, send_ns_per_byte_), batches_[b].converts);
   }
   dirty_outboxes_.clear();
 }
@@ -289,7 +298,9 @@ void links::process(std::uint32_t m) {
   const network_message& x = all_[m];
   incoming& stage = processors_[x.to];
   add_to(stage, dirty_receivers_, x.to, m, work_bytes(x));
-  if (sink_.adds(x))
+  const bool adds = sink_.adds(x);
+  batches_[stage.open].converts += conversion(x, adds);
+  if (adds && !x.converted)
     batches_[stage.open].takes += static_cast<std::uint64_t>(static_cast<double>(x.bytes) * options_.add_ns_per_byte);
   if (in_turn()) begin_processor(stage);
 }
@@ -297,9 +308,9 @@ void links::process(std::uint32_t m) {
 void links::begin_processor(incoming& stage) {
   const std::uint32_t b = std::exchange(stage.open, nothing), rank = batches_[b].link;
   const batch& x = batches_[b];
-  const std::uint64_t ns = x.takes + cost(x.count, x.bytes, receive_ns_per_byte_);
-  stage.busy_until = sink_.works(rank, true, std::max(stage.busy_until, x.first), ns) + x.takes;
-  pass(stage, b, receive_ns_per_byte_, options_.overhead_ns, options_.overhead_ns, batch_received);
+  const std::uint64_t beside = x.takes + x.converts, ns = beside + cost(x.count, x.bytes, receive_ns_per_byte_);
+  stage.busy_until = sink_.works(rank, true, std::max(stage.busy_until, x.first), ns) + beside;
+  pass(stage, b, receive_ns_per_byte_, options_.overhead_ns, options_.overhead_ns + x.converts, batch_received);
 }
 
 void links::begin_incoming(std::uint32_t link) {

@@ -62,7 +62,8 @@ private:
     std::uint64_t submitted = 0;        // time
     std::uint64_t first = 0;            // when its first byte left, or came
     std::uint64_t not_before = 0;       // passes no earlier
-    std::uint64_t takes = 0;            // what is left of its time on the link
+    std::uint64_t takes = 0;            // what is left of its time on the link; on a processor, of adding
+    std::uint64_t converts = 0;         // on a processor: the time of conversions
     std::uint64_t end = 0;              // while it is on the link
     std::uint32_t link = 0;
     std::uint32_t next = nothing;
@@ -96,7 +97,8 @@ private:
   std::uint64_t cost(std::uint64_t messages, std::uint64_t bytes, double ns_per_byte) const; // of a processor
   bool in_turn() const { return options_.order == link_order::in_turn; }
 
-  std::uint64_t begin_sending(std::uint32_t rank, std::uint64_t ns);
+  std::uint64_t conversion(const network_message& m, bool adds) const; // of a processor
+  void prepare(std::uint32_t b, std::uint64_t ns, std::uint64_t converts);
   void prepared(std::uint32_t m);      // by the sender's processor
   void begin_link(std::uint32_t link); // the next batch, if the link is free
   void begin_next(std::uint32_t link); // in_turn: the next message, if the link is free

@@ -29,7 +29,8 @@ struct alignas(64) network_message { // one cache line: there may be millions
   std::uint32_t next = nothing;
   std::uint16_t lane = 0;
   // Stands for the message of a rank that is not simulated (folding.hpp): it ends a receive, but no send.
-  bool copied = false;
+  bool copied : 1 = false;
+  std::uint8_t converted : 2 = 0; // by the engine to bf16 (1) or fp16 (2), and back by the receiver's; 0: not at all
   std::uint8_t stage = 0; // the next of the links after the latency: of switches, up and down, then the receiver's
 };
 static_assert(sizeof(network_message) == 64);

@@ -76,7 +76,10 @@ struct network_options {
   std::uint64_t large_from = UINT64_MAX;
   double large_factor = 1;
   double add_ns_per_byte = 0; // on top of O, of a receive that adds: a server's sum
-  std::uint64_t gap_ns = 0;   // g, the time that a link takes for each message beside its bytes
+  // Of each byte that the engine reads or writes where it converts a message to bf16 or fp16, before it is sent, and
+  // back, once it has come. The thread that sends and receives does it.
+  double bf16_ns_per_byte = 0, fp16_ns_per_byte = 0;
+  std::uint64_t gap_ns = 0; // g, the time that a link takes for each message beside its bytes
 };
 
 } // namespace regatta

@@ -36,6 +36,7 @@ struct receive {
   std::uint32_t next = nothing;      // of the channel
   std::uint32_t target = 0;          // where its target was in posted_receives when it was posted
   bool adds = false, arrived = false;
+  bool engine_adds = false; // to the bytes' destination, once it has ended
   struct memory {
     void* address;
     std::shared_ptr<received_bytes> content;

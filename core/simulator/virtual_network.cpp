@@ -169,6 +169,7 @@ rg_status virtual_network::send(const rank& from, const rg_transfer& t) {
   x.to = t.peer;
   x.lane = static_cast<std::uint16_t>(t.lane);
   x.channel = c;
+  x.converted = !t.wire ? 0 : t.wire == RG_BF16 ? 1 : 2;
   if (folded_) folded_->sent(now(), x.from, x.to, x.lane, x.bytes);
   if (recorder_) recorder_->send(x.from, now(), x.cookie, x.to, x.lane, x.bytes);
   if (options_.eager) {
@@ -198,7 +199,8 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   x.number = posted_++;
   x.rank = to.number;
   x.region = t.buffer.region;
-  x.adds = t.flags & RG_TRANSFER_ADD;
+  const bool can_add = options_.adds && !t.wire && t.buffer.type == RG_F32;
+  (can_add ? x.adds : x.engine_adds) = t.flags & RG_TRANSFER_ADD;
   if (t.address && x.bytes)
     x.bytes_in = std::make_unique<receive::memory>(receive::memory{
         t.address, std::make_shared<received_bytes>(received_bytes{x.offset, x.adds, t.peer, t.lane, {}}), {}});
@@ -256,6 +258,7 @@ void virtual_network::arrived(std::uint32_t m) {
     x.lane = messages_[m].lane;
     x.channel = c;
     x.copied = true;
+    x.converted = messages_[m].converted;
     links_.receive(copy);
   }
   if (folded_->is_simulated(messages_[m].to))
@@ -267,7 +270,7 @@ void virtual_network::arrived(std::uint32_t m) {
 bool virtual_network::adds(const network_message& m) const {
   const slab_queue& posted = channels_[m.channel].receives;
   const std::uint32_t r = m.receive != nothing ? m.receive : posted.head;
-  return r != nothing && receives_[r].adds;
+  return r != nothing && (receives_[r].adds || receives_[r].engine_adds);
 }
 
 std::uint64_t virtual_network::works(std::uint32_t r, bool receives, std::uint64_t earliest, std::uint64_t ns) {

@@ -70,6 +70,24 @@ TEST_CASE("messages between hosts may have overheads of their own") {
   CHECK(ms_of_step("slow.toml", "2") > ms_of_step("m.toml", "2") + 4 * (2 + 2.1 * 4.9) - 2 * 1.7);
 }
 
+TEST_CASE("messages in bf16 and fp16 are converted at both ends, which takes time") {
+  const experiment_folder s;
+  const auto ms_of_step = [&](const std::string& wire, const std::string& work) {
+    std::ofstream(s.path / "w.toml") << machine + "[work]\n" + work;
+    const json d =
+        simulated(s, "--machine w.toml --out " + wire + " --set cluster.hosts=2 --set strategy.wire=" + wire);
+    std::filesystem::remove_all(s.path / wire);
+    return 64e3 / d.at("results").at(1).at("samples_per_second").at("median").get<double>(); // two workers of 32
+  };
+  const double without = ms_of_step("fp16", "convert = 0\n");
+  CHECK(ms_of_step("bf16", "convert = 0\n") == without);
+  // In a ring of two, 2 MiB of gradients are converted four times, one after the other: 1 Mi elements of 6 bytes, that is
+  // 6.3 ms for each ns/B, and as many in the next message.
+  CHECK(ms_of_step("bf16", "convert = 1\n") > without + 12);
+  CHECK(ms_of_step("fp16", "convert = 0\nconvert_fp16 = 1\n") == ms_of_step("bf16", "convert = 1\n"));
+  CHECK(ms_of_step("bf16", "convert = 0\nconvert_fp16 = 1\n") == without);
+}
+
 TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulation down, and it repeats") {
   const experiment_folder s;
   int number = 0;

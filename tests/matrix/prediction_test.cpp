@@ -80,6 +80,45 @@ TEST_CASE("circulant: 2 ceil(log2 n) messages, of half the chunks, a quarter, ..
   }
 }
 
+// The engine reads 4 bytes and writes 2 of each element before it sends, and the other way round; a receive that adds also
+// reads 4 bytes.
+TEST_CASE("messages in a wire type are converted before they leave and once they have come") {
+  for (const std::uint64_t n : {2, 16})
+    for (const std::string wire : {"bf16", "fp16"})
+      for (const link_order order : {link_order::in_turn, link_order::shared})
+        for (const bool adds : {true, false}) {
+          CAPTURE(n);
+          CAPTURE(wire);
+          CAPTURE(adds);
+          simulation_setup s = one_bucket("allreduce", static_cast<std::uint32_t>(n));
+          s.parameters["algorithm"] = "ring";
+          s.parameters["wire"] = wire;
+          s.network.order = order;
+          s.network.adds = adds;
+          s.network.bf16_ns_per_byte = 0.25;
+          s.network.fp16_ns_per_byte = 0.5;
+          const std::uint64_t message = bytes / 2 / n, twice = wire == "fp16" ? 2 : 1;
+          const std::uint64_t without = 2 * (n - 1) * (2 * overhead + latency + on_link(message));
+          CHECK(exchange_ns(s) == without + 2 * (n - 1) * 6 * message / 4 * twice);
+          s.network.add_ns_per_byte = 1e-9; // adding takes time: half of the messages are added
+          CHECK(exchange_ns(s) == without + (n - 1) * (6 + 8) * message / 4 * twice);
+          s.parameters["wire"] = "fp32";
+          s.network.add_ns_per_byte = 0;
+          CHECK(exchange_ns(s) == 2 * (n - 1) * (2 * overhead + latency + on_link(2 * message)));
+        }
+}
+
+TEST_CASE("a receive that adds takes longer, also where the engine adds for the transport") {
+  for (const bool adds : {true, false}) {
+    simulation_setup s = one_bucket("allreduce", 2);
+    s.parameters["algorithm"] = "ring";
+    s.network.adds = adds;
+    const std::uint64_t without = exchange_ns(s);
+    s.network.add_ns_per_byte = 8; // more than the link's time, during which the bytes that have come are added
+    CHECK(exchange_ns(s) == without + 8 * bytes / 2 - on_link(bytes / 2));
+  }
+}
+
 // Of two buckets, the first one is exchanged beside the backward pass of the second.
 TEST_CASE("messages take their processor time from computing on the same core") {
   simulation_setup s = one_bucket("allreduce", 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RG_OP_RUN and RG_OP_GEMM where time is real: on a thread of the engine's, beside the loop.
+// RG_OP_RUN and RG_OP_GEMM where time is real: on a thread of the engine's, beside the loop; small products on the loop.
 #include "runtime/strategy_host.hpp"
 
 #include "base/failure.hpp"
@@ -190,6 +190,30 @@ rg::task<> multiplies_bf16(scripted& s) {
   CHECK(x[34] == 5);
   CHECK(x[35] == 1);
 }
+// A small product is computed at once, but not before the functions of earlier calls.
+rg::task<> multiplies_in_order(scripted& s) {
+  const auto x = s.comm.elements<float>(s.buffer);
+  const rg::matrix a(rg::sub(s.buffer, 0, 1), 1, 1), b(rg::sub(s.buffer, 16, 1), 1, 1),
+      c(rg::sub(s.buffer, 32, 1), 1, 1);
+  x[0] = 2;
+  x[16] = 3;
+  auto first = s.comm.gemm(1, a, b, 0, c);
+  CHECK(x[32] == 6);
+  co_await first;
+  std::atomic<bool> submitted = false;
+  const auto doubles = [&](void* const* addresses) {
+    submitted.wait(false);
+    *static_cast<float*>(addresses[0]) *= 2;
+  };
+  auto function = s.comm.run(doubles, {1, 0}, rg::sub(s.buffer, 0, 1));
+  auto second = s.comm.gemm(1, a, b, 0, c);
+  CHECK(x[32] == 6);
+  submitted = true;
+  submitted.notify_one();
+  co_await function;
+  co_await second;
+  CHECK(x[32] == 12);
+}
 rg::task<> multiplies_mixed(scripted& s) {
   rg_buffer half = rg::sub(s.buffer, 0, 4);
   half.type = RG_BF16;
@@ -218,6 +242,7 @@ TEST_CASE("a function whose declared cost is nothing is refused: virtual time wo
 TEST_CASE("matrix products as operations") {
   run(multiplies);
   run(multiplies_bf16);
+  run(multiplies_in_order);
   CHECK_THROWS_WITH_AS(run(multiplies_mixed), doctest::Contains("expected c of RG_F32, and a and b both of"), failure);
   CHECK_THROWS_WITH_AS(run(multiplies_out_of_bounds), doctest::Contains("gemm: expected matrices"), failure);
   CHECK_THROWS_WITH_AS(run(multiplies_other_shapes), doctest::Contains("gemm: expected a of m x k"), failure);

@@ -44,6 +44,17 @@ TEST_CASE("errors have positions, and all are shown at once") {
   CHECK(refusal("schema = \"regatta.machine/9\"\n" + rates).find("m.toml:1:10: error: schema") == 0);
 }
 
+TEST_CASE("a conversion to fp16 takes as long as one to bf16 unless it is given, and both as long as the default") {
+  const auto ns = [](const std::string& work) {
+    const machine_file m = parse_machine("m.toml", rates + "[work]\n" + work);
+    return std::pair(conversion_ns_per_byte(m, false), conversion_ns_per_byte(m, true));
+  };
+  CHECK(ns("default = 0.25\n") == std::pair(0.25, 0.25));
+  CHECK(ns("default = 0.25\nconvert = 0.5\n") == std::pair(0.5, 0.5));
+  CHECK(ns("default = 0.25\nconvert_fp16 = 2\n") == std::pair(0.25, 2.0));
+  CHECK(ns("convert = 0.5\nconvert_fp16 = 2\n") == std::pair(0.5, 2.0));
+}
+
 TEST_CASE("a share of the sender's is from 0 to 1, and half by default") {
   const auto costs = [](const std::string& text) {
     return parse_machine("m.toml", rates + "[transport.tcp]\n" + text).transports.at("tcp");

@@ -219,7 +219,8 @@ typedef struct rg_gemm {
 } rg_gemm;
 
 /* The matrices begin with their buffers and lie within them; c overlaps neither a nor b. On the host it is computed as
- * RG_OP_RUN is. A device without GEMM (rg_device.gemm) refuses it. */
+ * RG_OP_RUN is, or within submit() if it takes a fraction of a millisecond and no function waits or runs. A device
+ * without GEMM (rg_device.gemm) refuses it. */
 typedef struct rg_op_gemm {
   rg_op op;
   rg_buffer a, b, c;
