@@ -7,7 +7,7 @@
 
 Each worker is a test host of its own (tests/cluster/README.md; needs root) on core `rank % cores`; RATE limits the
 links of hosts. Strategies are all-reduce in fp32, in fp16 on the wire, and PowerSGD of rank 2, in turn with DDP.
-`measure` calibrates a model first, once. Build `product` and `custom_strategy_powersgd` before.
+`measure` calibrates a model first, once. Build `product`, `custom_strategy_powersgd` and `ddp_buckets` before.
 """
 import itertools
 import json
@@ -39,17 +39,22 @@ MODELS = {  # Regatta's parameters, the batch of a worker, steps of a short and 
                  {"none": 12, "1gbit": 12, "100mbit": 6}),
     "vgg16": ('plugin = "vgg16"', 16, {"none": 8, "1gbit": 8, "200mbit": 4}),
 }
-TORCH_BUCKETS = ["--set", "strategy.bucket=25MiB"]  # DDP's default; that of PowerSGD is one for all
+DDP = {  # as DistributedDataParallel exchanges gradients: ddp_buckets.cpp; that of PowerSGD has one bucket for all
+    "plain": '[strategy]\nplugin = "ddp"\nbucket = "25MiB"\n',
+    "fp16": '[strategy]\nplugin = "ddp"\nbucket = "25MiB"\nwire = "fp16"\n',
+    "powersgd": STRATEGIES["powersgd"],
+}
 WARMUP = 3  # the first two steps of DDP's PowerSGD are plain
 
 
-def experiment(model, workers, strategy, steps):
+def experiment(model, workers, strategy, steps, strategies=None):
     parameters, batch, _ = MODELS[model]
     alone = workers == 1
-    return (f'[experiment]\nplugin_path = ["{BUILD}/examples/custom_strategy_powersgd.so"]\n[model]\n{parameters}\n'
+    return (f'[experiment]\nplugin_path = ["{BUILD}/examples/custom_strategy_powersgd.so", '
+            f'"{BUILD}/tests/ddp_buckets.so"]\n[model]\n{parameters}\n'
             f'[train]\nbatch = {batch}\n[optimizer]\nplugin = "momentum"\nlr = 0.001\n'
             f'[cluster]\nworkers = {workers}\npin = false\nthreads = 1\n'
-            + ('[strategy]\nplugin = "none"\n' if alone else STRATEGIES[strategy])
+            + ('[strategy]\nplugin = "none"\n' if alone else (strategies or STRATEGIES)[strategy])
             + f'[transport]\nplugin = "{"null" if alone else "tcp"}"\n'
             f'[measure]\nwarmup = {WARMUP}\nsteps = {steps}\nrepeats = 1\nbaseline = false\n')
 
@@ -159,9 +164,9 @@ def torch_machine(folder, model, workers, strategy, cell):
     return file
 
 
-def simulated_rate(folder, model, workers, strategy, steps, rate, machine, *options):
+def simulated_rate(folder, model, workers, strategy, steps, rate, machine, *options, strategies=None):
     file, network = folder / "s.toml", folder / "n.toml"
-    file.write_text(experiment(model, workers, strategy, steps))
+    file.write_text(experiment(model, workers, strategy, steps, strategies))
     limit = {"none": "20Gbit/s", "1gbit": "0.957Gbit/s", "200mbit": "0.191Gbit/s", "100mbit": "0.0957Gbit/s"}[rate]
     network.write_text(f'[network]\nbandwidth = "{limit}"\nlatency = "20us"\n')  # without the headers of TCP and IP
     out = subprocess.run([REGATTA, "simulate", file, "--machine", machine, "--network", network,
@@ -250,8 +255,7 @@ def table(folder):
                        for s in STRATEGIES}
             base[side] = simulated_rate(folder, model, 1, "", steps, rate, machine_of(folder, model, 1, speed))
         c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, n, s, c),
-                                              "--set", "measure.steps=200",
-                                              *([] if s == "powersgd" else TORCH_BUCKETS))] for s in STRATEGIES}
+                                              "--set", "measure.steps=200", strategies=DDP)] for s in STRATEGIES}
         base["as PyTorch"] = base["torch"]
         efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
         for s in STRATEGIES:
