@@ -99,12 +99,12 @@ def torch_rate(*arguments):
     return torch_run(*arguments)["samples_per_second"]
 
 
-def gloo_seconds(workers):
+def gloo_seconds(workers, dtype):
     """Mean seconds of gloo's all-reduce by its bytes, between two hosts, after computing. Now and then a thread waits
     some ms for its core: the median of 64 KiB is a sixth of the mean."""
     return json.loads(all_of(
         workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
-        lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, *GLOO_SIZES]))
+        lambda r: ["/usr/bin/python3", GLOO, "--rank", r, "--master", "10.77.0.1", 29401, dtype, *GLOO_SIZES]))
 
 
 def regatta_ranks(folder, workers, *arguments):
@@ -116,6 +116,15 @@ def regatta_ranks(folder, workers, *arguments):
     return all_of(workers, lambda r: [f"REGATTA_RANK={r}", f"REGATTA_RANKS={workers}", "REGATTA_COORDINATOR=n0:7117",
                                       f"REGATTA_SECRET_FILE={secret}"],
                   lambda r: [REGATTA, *arguments])
+
+
+def ring_bytes_per_second(folder, workers):
+    """What a rank of a ring sends, and receives at the same time, over the links as they are now: without headers, and
+    without the acknowledgements of what it receives."""
+    out = regatta_ranks(folder, workers, "comm", "--transport", "tcp", "--op", "allreduce", "--algorithm", "ring",
+                        "--ranks", workers, "--min", "16MiB", "--max", "16MiB", "--seconds", 2, "--no-pin",
+                        "--format", "json")
+    return json.loads(out)["results"][0]["bus_bandwidth"]
 
 
 def regatta_rate(folder, model, workers, strategy, steps):
@@ -150,9 +159,11 @@ ALL_REDUCES = {"powersgd": 3 / 2}  # the hook has three in a step, Regatta's exa
 def torch_machine(folder, model, workers, strategy, cell):
     """PyTorch as a machine: the speed of a worker with the hook beside others with which it exchanges nothing, so that
     the hook's arithmetic takes no time of its own; how much its steps vary, as workers wait for each other; and messages
-    that make gloo's all-reduce of two ranks as long as it is. A ring of two sends twice half of the bytes; all work on
-    messages takes the one core from computing."""
-    speed, seconds = max(cell["apart"][strategy]) / workers, {int(size): s for size, s in cell["gloo"].items()}
+    that make gloo's all-reduce of two ranks as long as it is, in the type in which the hook sends. In a ring of two a
+    rank sends half of the bytes twice and receives them twice, one after the other; all this work takes the one core
+    from computing."""
+    speed = max(cell["apart"][strategy]) / workers
+    seconds = {int(size): s for size, s in cell["gloo"]["fp16" if strategy == "fp16" else "fp32"].items()}
     few, many = sorted(seconds)
     per_byte = (seconds[many] - seconds[few]) / (many - few)
     overhead = (seconds[few] - few * per_byte) / 4 * ALL_REDUCES.get(strategy, 1)
@@ -160,15 +171,15 @@ def torch_machine(folder, model, workers, strategy, cell):
     file.write_text(f'[machine]\ncores = 1\n[compute]\nbatch = {MODELS[model][1]}\nsamples_per_second = {speed}\n'
                     f'variation = {statistics.median(cell["variation"][strategy])}\n[work]\ndefault = 0\n'
                     f'[transport.tcp]\nlatency = "0us"\noverhead = "{1e9 * overhead:.0f}ns"\n'
-                    f'overhead_per_byte = {1e9 * per_byte}\nadd_per_byte = 0\ncomputing_loss = 0.5\n')
+                    f'overhead_per_byte = {1e9 * per_byte / 2}\nadd_per_byte = 0\ncomputing_loss = 0.5\n')
     return file
 
 
-def simulated_rate(folder, model, workers, strategy, steps, rate, machine, *options, strategies=None):
+def simulated_rate(folder, model, workers, strategy, steps, link, machine, *options, strategies=None):
+    """`link`: bytes/s of the links of hosts; None: without a limit."""
     file, network = folder / "s.toml", folder / "n.toml"
     file.write_text(experiment(model, workers, strategy, steps, strategies))
-    limit = {"none": "20Gbit/s", "1gbit": "0.957Gbit/s", "200mbit": "0.191Gbit/s", "100mbit": "0.0957Gbit/s"}[rate]
-    network.write_text(f'[network]\nbandwidth = "{limit}"\nlatency = "20us"\n')  # without the headers of TCP and IP
+    network.write_text(f'[network]\nbandwidth = "{8e-9 * link if link else 20}Gbit/s"\nlatency = "20us"\n')
     out = subprocess.run([REGATTA, "simulate", file, "--machine", machine, "--network", network,
                           "--set", f"cluster.hosts={workers}", *options,
                           "--format", "json", "--progress", "never", "--out", folder / "simulated"],
@@ -204,9 +215,10 @@ def measure(folder, cell):
     subprocess.run([HOSTS, "up", str(workers)], check=True, stdout=subprocess.DEVNULL)
     try:
         calibrate(folder, model)
-        gloo = gloo_seconds(workers)
+        gloo = {dtype: gloo_seconds(workers, dtype) for dtype in ("fp32", "fp16")}
         for host in range(workers if limit else 0):
             subprocess.run([HOSTS, "rate", f"n{host}", rate], check=True, stdout=subprocess.DEVNULL)
+        link = ring_bytes_per_second(folder, workers) if limit else None
         for _ in range(TURNS):
             few = MODELS[model][2]["none"]
             alone["torch"].append(torch_rate(model, 1, "plain", few))
@@ -217,7 +229,8 @@ def measure(folder, cell):
                 variation[name].append(apart["variation"])
                 figures["torch"][name].append(torch_rate(model, workers, name, steps))
                 figures["regatta"][name].append(regatta_rate(folder, model, workers, name, steps))
-            known = {"cell": cell, "alone": alone, "gloo": gloo, "variation": variation, **figures}
+            known = {"cell": cell, "alone": alone, "gloo": gloo, "link": link, "variation": variation,
+                     **figures}
             (folder / f"cell-{cell}.json").write_text(json.dumps(known))
             print(cell, alone, figures, f"load {os.getloadavg()[0]:.1f}", flush=True)
     finally:
@@ -251,11 +264,12 @@ def table(folder):
         n, steps = int(workers), MODELS[model][2][rate]
         base = {side: max(v) for side, v in c["alone"].items()}  # a disturbance only slows
         for side, speed in (("simulated", None), ("at its speed", base["torch"])):
-            c[side] = {s: [simulated_rate(folder, model, n, s, steps, rate, machine_of(folder, model, n, speed))]
+            c[side] = {s: [simulated_rate(folder, model, n, s, steps, c["link"], machine_of(folder, model, n, speed))]
                        for s in STRATEGIES}
-            base[side] = simulated_rate(folder, model, 1, "", steps, rate, machine_of(folder, model, 1, speed))
-        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, rate, torch_machine(folder, model, n, s, c),
-                                              "--set", "measure.steps=200", strategies=DDP)] for s in STRATEGIES}
+            base[side] = simulated_rate(folder, model, 1, "", steps, c["link"], machine_of(folder, model, 1, speed))
+        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, c["link"],
+                                              torch_machine(folder, model, n, s, c), "--set", "measure.steps=200",
+                                              strategies=DDP)] for s in STRATEGIES}
         base["as PyTorch"] = base["torch"]
         efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
         for s in STRATEGIES:
