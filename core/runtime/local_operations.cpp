@@ -238,14 +238,17 @@ rg_status local_operations::gemm(const rg_op_gemm& o) {
   const void *const a = regions_.address(o.a), *const b = regions_.address(o.b);
   auto* const c = static_cast<float*>(regions_.address(o.c));
   if (!g.m || !g.n) return RG_DONE;
-  if (regions_.on_device(o.c)) {
-    device_->gemm(g, a, b, c);
-    return RG_DONE;
-  }
   const std::uint64_t cost = std::max(rg::bytes_of(g), rg::flops_of(g));
-  const auto f = [=] { return arithmetic::gemm(g, a, b, c), rg_status{RG_OK}; };
-  if (is_virtual() || cost > computed_on_loop || has_functions()) return compute_apart(o.op, cost, f);
-  f();
+  const auto compute_here = [=] {
+    arithmetic::gemm(g, a, b, c);
+    return rg_status{RG_OK};
+  };
+  if (regions_.on_device(o.c))
+    device_->gemm(g, a, b, c);
+  else if (is_virtual() || cost > computed_on_loop || has_functions()) // functions run in the order of their calls
+    return compute_apart(o.op, cost, compute_here);
+  else
+    compute_here();
   return RG_DONE;
 }
 

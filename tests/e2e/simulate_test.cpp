@@ -118,11 +118,7 @@ TEST_CASE("a slow host, a narrow switch, jitter and others' load slow a simulati
 }
 
 TEST_CASE("the ranks of a host stand for those of the others, and the result is that of all ranks") {
-  const experiment_folder s;
-  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
-  std::string equal = machine;
-  equal.replace(equal.find("variation = 0.05"), 16, "variation = 0");
-  std::ofstream(s.path / "m.toml") << equal;
+  const equal_steps_folder s;
   for (const std::string algorithm : {"ring", "hierarchical", "halving_doubling"}) {
     CAPTURE(algorithm);
     const std::string options = "--machine m.toml --set cluster.workers=32 --set cluster.hosts=8 --set "
@@ -137,11 +133,7 @@ TEST_CASE("the ranks of a host stand for those of the others, and the result is 
 
 // Each rank had a description of the run of its own, with all other ranks: 2.6 GB with 4,000 workers.
 TEST_CASE("a simulation of thousands of workers takes no gigabytes") {
-  const experiment_folder s;
-  std::ofstream(s.path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
-  std::string equal = machine;
-  equal.replace(equal.find("variation = 0.05"), 16, "variation = 0");
-  std::ofstream(s.path / "m.toml") << equal;
+  const equal_steps_folder s;
   const json d = simulated(s, "--machine m.toml --out a --set cluster.workers=4000 --set cluster.hosts=4000 --set "
                               "measure.baseline=false --set measure.repeats=1");
   CHECK(d.at("results").at(0).at("status") == "ok");

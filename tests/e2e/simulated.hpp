@@ -49,6 +49,16 @@ struct experiment_folder : temporary_folder {
   }
 };
 
+// As experiment_folder, for one case of any number of workers, whose steps are all equal: simulations fold it.
+struct equal_steps_folder : experiment_folder {
+  equal_steps_folder() {
+    std::string equal = machine;
+    equal.replace(equal.find("variation = 0.05"), 16, "variation = 0");
+    std::ofstream(path / "x.toml") << experiment.substr(0, experiment.find("[sweep]"));
+    std::ofstream(path / "m.toml") << equal;
+  }
+};
+
 // Returns the results of `regatta simulate x.toml`, which must end without a failure.
 inline json simulated(const experiment_folder& s, const std::string& options) {
   const outcome o = program(s, "simulate x.toml --format json --progress never " + options);

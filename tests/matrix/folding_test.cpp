@@ -41,6 +41,8 @@ void predict(simulation_setup& s, std::uint32_t hosts = 0) {
   s.network.overhead_ns = 1'300;
   s.network.overhead_ns_per_byte = 0.07;
   s.network.add_ns_per_byte = 0.03;
+  s.network.bf16_ns_per_byte = 0.11;
+  s.network.fp16_ns_per_byte = 0.23;
   s.network.gap_ns = 50;
   s.cores.groups.assign(own.size(), {.cores = 2, .threads = 2});
   s.cores.group_of = own;
@@ -94,20 +96,22 @@ TEST_CASE("one worker and one server stand for all of a parameter server") {
 }
 
 TEST_CASE("with links at both ends, overheads and computing times as well") {
-  for (const auto& [workers, servers] :
-       std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 2}, {16, 4}, {64, 8}}) {
-    CAPTURE(workers);
-    simulation_setup s = ghosts("sync_ps", workers, servers);
-    predict(s);
-    s.fold = folding::off;
-    const auto whole = simulate(plugins(), s);
-    s.fold = folding::checked;
-    const auto folded = simulate(plugins(), s);
-    CHECK(folded.whole == "");
-    CHECK(folded.simulated == 4);
-    // Workers say goodbye to one server after the other, which is when servers differ.
-    CHECK(folded.steps == whole.steps);
-  }
+  for (const auto& [workers, servers] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 2}, {16, 4}, {64, 8}})
+    for (const char* wire : {"fp32", "bf16", "fp16"}) {
+      CAPTURE(workers);
+      CAPTURE(wire);
+      simulation_setup s = ghosts("sync_ps", workers, servers);
+      s.parameters["wire"] = wire;
+      predict(s);
+      s.fold = folding::off;
+      const auto whole = simulate(plugins(), s);
+      s.fold = folding::checked;
+      const auto folded = simulate(plugins(), s);
+      CHECK(folded.whole == "");
+      CHECK(folded.simulated == 4);
+      // Workers say goodbye to one server after the other, which is when servers differ.
+      CHECK(folded.steps == whole.steps);
+    }
 }
 
 TEST_CASE("a straggler and a slow link are classes of their own") {
@@ -186,6 +190,7 @@ TEST_CASE("the ranks of one host stand for those of all others") {
       {"allreduce", {{"algorithm", "hierarchical"}, {"lanes", 2}}},
       {"allreduce", {{"algorithm", "hierarchical"}, {"wire", "bf16"}}},
       {"allreduce", {{"algorithm", "halving_doubling"}}},
+      {"allreduce", {{"algorithm", "halving_doubling"}, {"wire", "fp16"}}},
       {"allreduce", {{"algorithm", "recursive_doubling"}}},
       {"allreduce", {{"algorithm", "sharded"}}},
       {"local_sgd", {{"k", 2}}},

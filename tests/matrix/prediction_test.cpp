@@ -110,6 +110,7 @@ TEST_CASE("messages in a wire type are converted before they leave and once they
 
 TEST_CASE("a receive that adds takes longer, also where the engine adds for the transport") {
   for (const bool adds : {true, false}) {
+    CAPTURE(adds);
     simulation_setup s = one_bucket("allreduce", 2);
     s.parameters["algorithm"] = "ring";
     s.network.adds = adds;
