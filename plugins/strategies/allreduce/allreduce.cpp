@@ -18,6 +18,7 @@
 #include <regatta/tables.hpp>
 
 #include <bit>
+#include <set>
 
 namespace {
 
@@ -43,7 +44,7 @@ struct allreduce : rg::data_parallel<allreduce> {
                                        p.wire + "\": leave out wire, or use algorithm = \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_RESUMES;
-    if (p.algorithm == "ring" || p.algorithm == "circulant") plan.symmetry = RG_SYMMETRY_ROTATION;
+    if (p.algorithm == "ring" || (p.algorithm == "circulant" && !share_links(c))) plan.symmetry = RG_SYMMETRY_ROTATION;
     if ((p.algorithm == "halving_doubling" || p.algorithm == "recursive_doubling") && std::has_single_bit(c.workers))
       plan.symmetry = RG_SYMMETRY_XOR;
     // Deferred updates sum norms by halving and doubling.
@@ -55,6 +56,14 @@ struct allreduce : rg::data_parallel<allreduce> {
     }
     plan.lanes = p.lanes + 1; // the last one is for rows of sparse tables
     return plan;
+  }
+
+  // Whether workers share the link of a host. With circulant each copies a bucket in two parts, which it divides elsewhere:
+  // those of one host are ready to send at different times, and so those of another host meet in another order.
+  static bool share_links(const rg_cluster& c) {
+    if (!c.host_of) return false;
+    const std::set<std::uint32_t> hosts(c.host_of, c.host_of + c.workers);
+    return hosts.size() > 1 && hosts.size() < c.workers;
   }
 
   // Only neighbours and partners are connected where the algorithm has them, so that many ranks need few connections.
