@@ -16,7 +16,7 @@ namespace {
 
 struct rank_view {
   const rank_trace* trace;
-  std::vector<span_segment> compute, operations;
+  std::vector<span_segment> compute, operations, functions;
   std::vector<const trace_event*> receives, buckets; // by their ends
   std::uint64_t step_begin = 0;                      // nothing of the path is earlier
 };
@@ -33,6 +33,7 @@ private:
   void link(path_part part, std::string what, std::uint64_t begin);
   const trace_event* last_cause(std::uint64_t after);
   const span_segment* segment_before(const std::vector<span_segment>& segments) const;
+  const span_segment* last_operation() const;
   std::string compute_name(const trace_event& e) const;
 
   rank_view& view() { return views_.at(rank_); }
@@ -58,10 +59,11 @@ walk::walk(const std::vector<rank_trace>& ranks, std::uint64_t step) : sends_(se
   for (const rank_trace& r : ranks) {
     rank_view& v = views_[r.rank];
     v.trace = &r;
-    std::vector<const trace_event*> compute, operations;
+    std::vector<const trace_event*> compute, operations, functions;
     for (const trace_event& e : r.events) {
       if (e.kind == event_kind::span && is_on_compute_thread(e)) compute.push_back(&e);
       if (e.kind == event_kind::span && e.origin == event_origin::loop) operations.push_back(&e);
+      if (e.kind == event_kind::span && e.origin == event_origin::functions) functions.push_back(&e);
       if (e.kind == event_kind::instant && e.origin == event_origin::loop) v.buckets.push_back(&e);
       if (e.kind == event_kind::receive) v.receives.push_back(&e);
       if (e.kind != event_kind::span || r.text(e.category) != "step" || e.number != step) continue;
@@ -74,6 +76,7 @@ walk::walk(const std::vector<rank_trace>& ranks, std::uint64_t step) : sends_(se
     }
     v.compute = segments_of(std::move(compute));
     v.operations = segments_of(std::move(operations));
+    v.functions = segments_of(std::move(functions));
     std::ranges::stable_sort(v.receives, {}, &trace_event::end);
     std::ranges::stable_sort(v.buckets, {}, &trace_event::end);
   }
@@ -98,6 +101,17 @@ void walk::link(path_part part, std::string what, std::uint64_t begin) {
 const span_segment* walk::segment_before(const std::vector<span_segment>& segments) const {
   const auto after = std::ranges::lower_bound(segments, time_, {}, &span_segment::begin);
   return after == segments.begin() ? nullptr : &*std::prev(after);
+}
+
+// The operation at `time_`, else the operation or the function of the strategy's own that ended last. A function that
+// still runs at `time_` is not the cause of anything.
+const span_segment* walk::last_operation() const {
+  const span_segment* const operation = segment_before(view().operations);
+  const auto& functions = view().functions;
+  const auto running = std::ranges::upper_bound(functions, time_, {}, &span_segment::end);
+  if (running == functions.begin()) return operation;
+  const span_segment* const function = &*std::prev(running);
+  return operation && operation->end >= function->end ? operation : function;
 }
 
 std::string walk::compute_name(const trace_event& e) const {
@@ -144,7 +158,7 @@ const trace_event* walk::last_cause(std::uint64_t after) {
 }
 
 void walk::operate() {
-  const span_segment* const s = segment_before(view().operations);
+  const span_segment* const s = last_operation();
   if (s && s->end >= time_) return link(path_part::strategy, view().trace->text(s->innermost->name), s->begin);
   const span_segment* const thread = segment_before(view().compute);
   const bool waits = thread && view().trace->text(thread->innermost->category) == "wait";

@@ -140,6 +140,28 @@ TEST_CASE("messages are followed over several ranks, on their lane only") {
                                                     "0 740-1000 waiting for bucket 0 of rank 1\n");
 }
 
+// A function of the strategy's own, between two operations; another one still runs at the end of the step.
+TEST_CASE("a function that a strategy waits for is a link of the path") {
+  synthetic_rank r(0);
+  r.step(2, 100, 1000);
+  r.layer("fc", "backward", 100, 300);
+  r.compute("exchange", "wait", 300, 1000);
+  r.bucket(0, 310);
+  r.operation("copy", 320, 350);
+  r.function("gemm", 360, 800);
+  r.operation("apply", 820, 990);
+  r.function("gemm", 900, 1100);
+  CHECK(text_of(*critical_path_of({r}, 2)) == "0 100-300 fc backward\n"
+                                              "0 300-310 exchange\n"
+                                              "0 310-320 strategy\n"
+                                              "0 320-350 copy\n"
+                                              "0 350-360 strategy\n"
+                                              "0 360-800 gemm\n"
+                                              "0 800-820 strategy\n"
+                                              "0 820-990 apply\n"
+                                              "0 990-1000 strategy\n");
+}
+
 TEST_CASE("over a server, which has no steps and knows no buckets") {
   synthetic_rank w(0), s(1, "server 0");
   w.step(5, 1000, 2000);

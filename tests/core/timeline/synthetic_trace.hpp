@@ -49,6 +49,9 @@ struct synthetic_rank : rank_trace {
   trace_event& operation(const std::string& name, std::uint64_t begin, std::uint64_t end) {
     return add(event_kind::span, event_origin::loop, name, "operation", begin, end);
   }
+  trace_event& function(const std::string& name, std::uint64_t begin, std::uint64_t end) {
+    return add(event_kind::span, event_origin::functions, name, "operation", begin, end);
+  }
   void bucket(std::uint64_t number, std::uint64_t at) {
     add(event_kind::instant, event_origin::loop, "bucket ready", "hook", at, at, "bucket", number);
   }
