@@ -2,6 +2,7 @@
 #include "calibrate/computing.hpp"
 
 #include "base/failure.hpp"
+#include "calibrate/traced_times.hpp"
 #include "simulate/fit.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "simulate/machine_file.hpp"
-#include "timeline/rank_trace.hpp"
 
 #include <optional>
 #include <string>
@@ -58,16 +57,6 @@ std::optional<loss_fit> fit_loss(const std::vector<loss_sample>& samples);
 std::vector<double> least_squares_step(const std::vector<double>& errors,
                                        const std::vector<std::vector<double>>& derivatives, double damping,
                                        double most);
-
-// The times of a step's parts in a trace of one worker, in ns.
-struct traced_times {
-  std::vector<tensor_times> tensors; // medians over the steps, in the order in which gradients become ready
-  double after = 0;                  // from the last gradient to the end of the pass; without names: of both passes
-  std::size_t steps = 0;
-};
-// [any] Returns the times between the model's hooks. `names` are those of the dense tensors, in the order in which
-// gradients become ready. Throws failure (run) if the trace holds no whole step with all of these hooks.
-traced_times times_in_trace(const rank_trace& trace, const std::vector<std::string>& names);
 
 // [any] Returns the 21 quantiles of positive numbers at probabilities 0, 0.05, ... 1, relative to their mean. Requires
 // a number.
