@@ -30,12 +30,12 @@ if [ -n "${REGATTA_CLUSTER_ALL:-}" ]; then
   numbers="2 4"
   cat >>"$folder/x.toml" <<TOML
 [[sweep.zip]]
-"strategy.plugin" = ["allreduce", "allreduce", "allreduce", "allreduce", "allreduce", "allreduce", "dgc", "dgc",
-                     "sync_ps", "local_sgd", "async_ps", "geo_ps", "none"]
-"strategy.allreduce.algorithm" = ["ring", "halving_doubling", "recursive_doubling", "sharded", "hierarchical", "auto",
-                                  "auto", "auto", "auto", "auto", "auto", "auto", "auto"]
+"strategy.plugin" = ["allreduce", "allreduce", "allreduce", "allreduce", "allreduce", "allreduce", "allreduce", "dgc",
+                     "dgc", "sync_ps", "local_sgd", "async_ps", "geo_ps", "none"]
+"strategy.allreduce.algorithm" = ["ring", "halving_doubling", "recursive_doubling", "circulant", "sharded",
+                                  "hierarchical", "auto", "auto", "auto", "auto", "auto", "auto", "auto", "auto"]
 "strategy.dgc.exchange" = ["all_gather", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather",
-                           "servers", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather"]
+                           "all_gather", "servers", "all_gather", "all_gather", "all_gather", "all_gather", "all_gather"]
 TOML
 else
   transports=auto
