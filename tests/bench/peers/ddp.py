@@ -3,16 +3,21 @@
 """One worker of data-parallel training in PyTorch over gloo: what tests/bench/peers/ddp_order.py compares with.
 
 DistributedDataParallel with its defaults (buckets of 25 MiB), plain, with the hook that sends fp16, or with PowerSGD of
-rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank. Rank 0 prints
-one JSON object: samples/s of all workers over the timed steps, and the standard deviation of its steps' time over their
-mean. With one rank there is no DistributedDataParallel.
-With --apart each rank has DistributedDataParallel and its hook for itself, and they only begin and end together.
+rank 2 in one bucket; SGD with momentum, random images that stay the same. Start one process for each rank.
+
+A machine's speed changes within minutes, so each round measures three trainings one after the other: `alone`, rank 0
+without DistributedDataParallel while the others wait; `apart`, each rank with DistributedDataParallel and its hook for
+itself, which only begin and end together; and `together`. Rank 0 prints one JSON object with a list for each of them,
+the samples/s of all workers in each round. `variation` is the standard deviation of the steps' time over their mean in
+each round of `apart`; `lost` is how many ns longer its steps take for each byte of all-reduces that all ranks do at the
+same time, on another thread, in the type in which the hook sends.
 """
 import argparse
 import json
 import os
 import statistics
 import sys
+import threading
 import time
 
 import torch
@@ -61,17 +66,85 @@ MODELS = {
 }
 
 
+def parallel(model: nn.Module, hook: str, group: dist.ProcessGroup) -> nn.Module:
+    # The hook of PowerSGD begins its later collectives in callbacks. With several buckets gloo's threads begin them in
+    # another order on each rank, and the run aborts ("preamble.length <= op.nbytes"): all in one bucket.
+    buckets = {"bucket_cap_mb": 1024} if hook == "powersgd" else {}
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 30 if hook == "powersgd" else 1 << 20
+    model = DistributedDataParallel(model, process_group=group, **buckets)
+    if hook == "fp16":
+        model.register_comm_hook(group, default_hooks.fp16_compress_hook)
+    if hook == "powersgd":
+        state = powerSGD_hook.PowerSGDState(group, matrix_approximation_rank=2, start_powerSGD_iter=2)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    return model
+
+
+class AllReduces(threading.Thread):
+    """All-reduces a buffer again and again, until rank 0 calls end()."""
+
+    def __init__(self, size: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.buffer = torch.zeros(size // dtype.itemsize, dtype=dtype)
+        self.ends, self.bytes = 0, 0
+
+    def run(self) -> None:
+        while not self.buffer[0]:
+            self.buffer[0] = self.ends
+            dist.all_reduce(self.buffer)
+            self.bytes += self.buffer.nbytes
+
+    def end(self) -> None:
+        self.ends = 1
+
+
+class Training:
+    """Of `ranks` workers with `batch` images each; this process is one of them, or none and only waits."""
+
+    def __init__(self, model: nn.Module, batch: int, ranks: int, takes_part: bool) -> None:
+        self.model, self.batch, self.ranks, self.takes_part = model, batch, ranks, takes_part
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+        self.image = torch.randn(batch, 3, 32, 32)
+        self.label = torch.arange(batch) % 10
+
+    def step(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        nn.functional.cross_entropy(self.model(self.image), self.label).backward()
+        self.optimiser.step()
+
+    def measure(self, steps: int, beside: AllReduces | None = None) -> tuple[float, list[float]]:
+        """Returns samples/s of all workers, and the seconds of this process's steps; all processes call it."""
+        if self.takes_part:
+            self.step()
+        dist.barrier()
+        if beside:
+            beside.start()
+        begin, seconds = time.perf_counter(), []
+        for _ in range(steps if self.takes_part else 0):
+            before = time.perf_counter()
+            self.step()
+            seconds.append(time.perf_counter() - before)
+        if beside:
+            if dist.get_rank() == 0:
+                beside.end()
+            beside.join()
+        dist.barrier()
+        return self.ranks * self.batch * steps / (time.perf_counter() - begin), seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=sorted(MODELS), required=True)
     parser.add_argument("--hook", choices=["plain", "fp16", "powersgd"], default="plain")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--warmup", type=int, default=4, help="at least 4 with PowerSGD, whose first steps are plain")
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--apart", action="store_true", help="each rank is a process group of its own")
-    parser.add_argument("--master", default="127.0.0.1:29400", help="HOST:PORT of rank 0")
+    parser.add_argument("--batch", type=int, default=32, help="of each worker")
+    parser.add_argument("--steps", type=int, default=10, help="of `together` in a round")
+    parser.add_argument("--computing", type=int, default=10, help="steps of `alone` and `apart` in a round")
+    parser.add_argument("--beside", type=int, default=4 << 20, help="bytes of each all-reduce for `lost`")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warmup", type=int, default=4, help="steps of each; with PowerSGD the first two are plain")
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--master", required=True, help="HOST:PORT of rank 0")
     options = parser.parse_args()
 
     cpus = sorted(os.sched_getaffinity(0))
@@ -79,53 +152,35 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     make, parameters = MODELS[options.model]
-    model = make()
-    assert sum(p.numel() for p in model.parameters()) == parameters
-    distributed = options.ranks > 1
-    if distributed:
-        dist.init_process_group("gloo", init_method="tcp://" + options.master, rank=options.rank,
-                                world_size=options.ranks)
-        group = dist.group.WORLD
-        if options.apart:
-            group = [dist.new_group([r]) for r in range(options.ranks)][options.rank]
-        # The hook begins its later collectives in callbacks. With several buckets gloo's threads begin them in another
-        # order on each rank, and the run aborts ("preamble.length <= op.nbytes"): all in one bucket.
-        buckets = {}
-        if options.hook == "powersgd":
-            dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 30
-            buckets = {"bucket_cap_mb": 1024}
-        model = DistributedDataParallel(model, process_group=group, **buckets)
-        if options.hook == "fp16":
-            model.register_comm_hook(group, default_hooks.fp16_compress_hook)
-        if options.hook == "powersgd":
-            state = powerSGD_hook.PowerSGDState(group, matrix_approximation_rank=2, start_powerSGD_iter=2)
-            model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    image = torch.randn(options.batch, 3, 32, 32)
-    label = torch.arange(options.batch) % 10
-
-    begin, ends = 0.0, []
-    for step in range(options.warmup + options.steps):
-        if step == options.warmup:
-            if distributed:
-                dist.barrier()
-            begin = time.perf_counter()
-        optimiser.zero_grad(set_to_none=True)
-        nn.functional.cross_entropy(model(image), label).backward()
-        optimiser.step()
-        ends.append(time.perf_counter())
-    if distributed:
-        dist.barrier()
-    seconds = time.perf_counter() - begin
-    steps = [b - a for a, b in zip(ends[options.warmup:], ends[options.warmup + 1:])]
+    models = [make() for _ in range(3)]
+    assert sum(p.numel() for p in models[0].parameters()) == parameters
+    dist.init_process_group("gloo", init_method="tcp://" + options.master, rank=options.rank, world_size=options.ranks)
+    own = [dist.new_group([r]) for r in range(options.ranks)][options.rank]
+    trainings = {
+        "alone": (Training(models[0], options.batch, 1, options.rank == 0), options.computing),
+        "apart": (Training(parallel(models[1], options.hook, own), options.batch, options.ranks, True),
+                  options.computing),
+        "together": (Training(parallel(models[2], options.hook, dist.group.WORLD), options.batch, options.ranks, True),
+                     options.steps),
+    }
+    dtype = torch.float16 if options.hook == "fp16" else torch.float32
+    printed = {name: [] for name in (*trainings, "variation", "lost")}
+    for training, _ in trainings.values():
+        training.measure(options.warmup)
+    for _ in range(options.rounds):
+        for name, (training, steps) in trainings.items():
+            rate, seconds = training.measure(steps)
+            printed[name].append(rate)
+            if name == "apart":
+                printed["variation"].append(statistics.stdev(seconds) / statistics.mean(seconds))
+                all_reduces = AllReduces(options.beside, dtype)
+                _, slower = training.measure(steps, all_reduces)
+                printed["lost"].append(1e9 * (sum(slower) - sum(seconds)) / all_reduces.bytes)
     if options.rank == 0:
-        print(json.dumps({"peer": "pytorch " + torch.__version__,
-                          "samples_per_second": options.ranks * options.batch * options.steps / seconds,
-                          "variation": statistics.stdev(steps) / statistics.mean(steps)}))
-    if distributed:
-        dist.barrier()
-        sys.stdout.flush()
-        os._exit(0)  # threads of the process group may still run, and PyTorch 2.15 aborts in destroy_process_group()
+        print(json.dumps({"peer": "pytorch " + torch.__version__, **printed}))
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # threads of the process group may still run, and PyTorch 2.15 aborts in destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
   ddp_order.py table FOLDER              from all cells that the folder has
 
 Each worker is a test host of its own (tests/cluster/README.md; needs root) on core `rank % cores`; RATE limits the
-links of hosts. Strategies are all-reduce in fp32, in fp16 on the wire, and PowerSGD of rank 2, in turn with DDP.
+links of hosts. Strategies are all-reduce in fp32, in fp16 on the wire, and PowerSGD of rank 2, in turn with DDP. Rates
+are medians of the turns, and so is E, of the rates in a turn of the workers together and of one alone.
 `measure` calibrates a model first, once. Build `product`, `custom_strategy_powersgd` and `ddp_buckets` before.
 """
 import itertools
@@ -24,8 +25,9 @@ HOSTS = ROOT / "tests/cluster/hosts/hosts.py"
 BUILD = ROOT / "build/release"
 REGATTA = BUILD / "bin/regatta"
 GLOO = pathlib.Path(__file__).with_name("gloo_allreduce.py")
-GLOO_SIZES = [64 << 10, 16 << 20]
+GLOO_SIZES = [64 << 10, 1 << 20, 16 << 20]
 PEER = pathlib.Path(__file__).with_name("ddp.py")
+ALL_REDUCED = {"plain": 4 << 20, "fp16": 4 << 20, "powersgd": 64 << 10}  # bytes, about those of a message
 CORES = len(os.sched_getaffinity(0))
 TURNS = 3
 STRATEGIES = {
@@ -86,17 +88,14 @@ def rate_of(document):
 ONE_THREAD = ["OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"]
 
 
-def torch_run(model, workers, strategy, steps, *options):
-    """Returns samples_per_second and variation, as ddp.py prints them."""
+def torch_rounds(model, workers, strategy, rate):
+    """Returns what ddp.py prints."""
+    steps = MODELS[model][2]
     return json.loads(all_of(
         workers, lambda r: ["GLOO_SOCKET_IFNAME=eth0", *ONE_THREAD],
         lambda r: ["/usr/bin/python3", PEER, "--model", model, "--hook", strategy, "--batch", MODELS[model][1],
-                   "--steps", steps, "--warmup", WARMUP, "--rank", r, "--ranks", workers, "--master",
-                   "10.77.0.1:29400" if workers > 1 else "127.0.0.1:29400", *options]))
-
-
-def torch_rate(*arguments):
-    return torch_run(*arguments)["samples_per_second"]
+                   "--steps", steps[rate], "--computing", steps["none"], "--warmup", WARMUP, "--beside",
+                   ALL_REDUCED[strategy], "--rank", r, "--ranks", workers, "--master", "10.77.0.1:29400"]))
 
 
 def gloo_seconds(workers, dtype):
@@ -153,25 +152,30 @@ def machine_of(folder, model, workers, speed):
     return file
 
 
-ALL_REDUCES = {"powersgd": 3 / 2}  # the hook has three in a step, Regatta's example two; all but the first bytes are few
+ALL_REDUCES = {"powersgd": 3 / 2}  # the hook has three in a step, the example two; all but the first send few bytes
 
 
-def torch_machine(folder, model, workers, strategy, cell):
-    """PyTorch as a machine: the speed of a worker with the hook beside others with which it exchanges nothing, so that
-    the hook's arithmetic takes no time of its own; how much its steps vary, as workers wait for each other; and messages
-    that make gloo's all-reduce of two ranks as long as it is, in the type in which the hook sends. In a ring of two a
-    rank sends half of the bytes twice and receives them twice, one after the other; all this work takes the one core
-    from computing."""
-    speed = max(cell["apart"][strategy]) / workers
-    seconds = {int(size): s for size, s in cell["gloo"]["fp16" if strategy == "fp16" else "fp32"].items()}
-    few, many = sorted(seconds)
+def torch_machine(folder, model, workers, strategy, cell, turn):
+    """PyTorch as a machine, from what was measured in a turn. It has the speed of a worker with the hook beside others
+    with which it exchanges nothing, so the hook's arithmetic takes no further time; the variation of its steps;
+    messages that make an all-reduce of two ranks as long as gloo's, in the type in which the hook sends, on the line
+    through the two sizes next to the strategy's messages; and what computing loses to all-reduces over the same link.
+    In a ring of two a rank sends half of the bytes twice and receives them twice, one after the other."""
+    torch = cell["torch"][strategy]
+    few, many = GLOO_SIZES[:2] if strategy == "powersgd" else GLOO_SIZES[1:]
+    turns = cell["gloo"]["fp16" if strategy == "fp16" else "fp32"]
+    seconds = {size: statistics.median(t[str(size)] for t in turns) for size in (few, many)}
     per_byte = (seconds[many] - seconds[few]) / (many - few)
-    overhead = (seconds[few] - few * per_byte) / 4 * ALL_REDUCES.get(strategy, 1)
+    fixed = seconds[few] - few * per_byte
+    overhead = fixed / 4 * ALL_REDUCES.get(strategy, 1)
+    lost = 1e-9 * max(0.0, statistics.median(torch["lost"]))
+    size = ALL_REDUCED[strategy]
     file = folder / "machine.toml"
-    file.write_text(f'[machine]\ncores = 1\n[compute]\nbatch = {MODELS[model][1]}\nsamples_per_second = {speed}\n'
-                    f'variation = {statistics.median(cell["variation"][strategy])}\n[work]\ndefault = 0\n'
+    file.write_text(f'[machine]\ncores = 1\n[compute]\nbatch = {MODELS[model][1]}\nsamples_per_second = '
+                    f'{torch["apart"][turn] / workers}\nvariation = {torch["variation"][turn]}\n[work]\ndefault = 0\n'
                     f'[transport.tcp]\nlatency = "0us"\noverhead = "{1e9 * overhead:.0f}ns"\n'
-                    f'overhead_per_byte = {1e9 * per_byte / 2}\nadd_per_byte = 0\ncomputing_loss = 0.5\n')
+                    f'overhead_per_byte = {1e9 * per_byte / 2}\nadd_per_byte = 0\n'
+                    f'computing_loss = {lost * size / (fixed + size * per_byte)}\n')
     return file
 
 
@@ -205,49 +209,60 @@ def calibrate(folder, model):
         raise RuntimeError("no calibration")
 
 
+def in_cluster(name, function, *arguments):
+    os.environ["REGATTA_HOSTS"] = f"ddp-order-{name}-{os.getpid()}"
+    return function(*arguments)
+
+
+def hosts(*arguments):
+    subprocess.run([HOSTS, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def up(workers, rate):
+    hosts("up", workers)
+    for host in range(workers if rate != "none" else 0):
+        hosts("rate", f"n{host}", rate)
+
+
 def measure(folder, cell):
+    """Everything in turn: a machine's speed changes within minutes."""
     model, workers, rate = cell.split(",")
-    workers, steps = int(workers), MODELS[model][2][rate]
-    figures = {side: {name: [] for name in STRATEGIES} for side in ("torch", "regatta", "apart")}
-    alone, variation = {"torch": [], "regatta": []}, {name: [] for name in STRATEGIES}
-    os.environ["REGATTA_HOSTS"] = f"ddp-order-{os.getpid()}"
-    limit = [] if rate == "none" else ["--rate", rate]
-    subprocess.run([HOSTS, "up", str(workers)], check=True, stdout=subprocess.DEVNULL)
+    workers = int(workers)
+    torch = {name: {"alone": [], "apart": [], "together": [], "variation": [], "lost": []} for name in STRATEGIES}
+    regatta = {name: {"alone": [], "together": []} for name in STRATEGIES}
+    known = {"cell": cell, "torch": torch, "regatta": regatta, "gloo": {"fp32": [], "fp16": []}, "link": []}
     try:
-        calibrate(folder, model)
-        gloo = {dtype: gloo_seconds(workers, dtype) for dtype in ("fp32", "fp16")}
-        for host in range(workers if limit else 0):
-            subprocess.run([HOSTS, "rate", f"n{host}", rate], check=True, stdout=subprocess.DEVNULL)
-        link = ring_bytes_per_second(folder, workers) if limit else None
+        in_cluster("free", up, workers, "none")
+        in_cluster("limited", up, workers, rate)
+        in_cluster("free", calibrate, folder, model)
         for _ in range(TURNS):
-            few = MODELS[model][2]["none"]
-            alone["torch"].append(torch_rate(model, 1, "plain", few))
-            alone["regatta"].append(regatta_rate(folder, model, 1, "", few))
+            for dtype, turns in known["gloo"].items():
+                turns.append(in_cluster("free", gloo_seconds, workers, dtype))
+            if rate != "none":
+                known["link"].append(in_cluster("limited", ring_bytes_per_second, folder, workers))
             for name in STRATEGIES:
-                apart = torch_run(model, workers, name, few, "--apart")
-                figures["apart"][name].append(apart["samples_per_second"])
-                variation[name].append(apart["variation"])
-                figures["torch"][name].append(torch_rate(model, workers, name, steps))
-                figures["regatta"][name].append(regatta_rate(folder, model, workers, name, steps))
-            known = {"cell": cell, "alone": alone, "gloo": gloo, "link": link, "variation": variation,
-                     **figures}
+                rounds = in_cluster("limited", torch_rounds, model, workers, name, rate)
+                for what, values in torch[name].items():
+                    values.append(statistics.median(rounds[what]))
+                regatta[name]["alone"].append(
+                    regatta_rate(folder, model, 1, "", MODELS[model][2]["none"]))
+                regatta[name]["together"].append(
+                    in_cluster("limited", regatta_rate, folder, model, workers, name, MODELS[model][2][rate]))
             (folder / f"cell-{cell}.json").write_text(json.dumps(known))
-            print(cell, alone, figures, f"load {os.getloadavg()[0]:.1f}", flush=True)
+            print(json.dumps(known), f"load {os.getloadavg()[0]:.1f}", flush=True)
     finally:
-        subprocess.run([HOSTS, "down"], check=True)
+        for name in ("free", "limited"):
+            in_cluster(name, hosts, "down")
 
 
-def order_agrees(a, b):
-    """Whether two pairs of lists are in the same order; None if either's ranges overlap or differ by less than 3 %."""
-    signs = []
-    for first, second in (a, b):
-        if max(first) * 1.03 < min(second):
-            signs.append(-1)
-        elif max(second) * 1.03 < min(first):
-            signs.append(1)
-        else:
-            return None
-    return signs[0] == signs[1]
+def efficiency_of(measured, workers):
+    return statistics.median(t / workers / a for t, a in zip(measured["together"], measured["alone"]))
+
+
+def order_of(a, b):
+    """1 if `a` is faster than `b` by more than 3 % in each turn, -1 if it is slower; 0: within noise."""
+    signs = {(x > 1.03 * y) - (y > 1.03 * x) for x, y in zip(a, b)}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def table(folder):
@@ -255,34 +270,41 @@ def table(folder):
     with a machine that computes as a worker of PyTorch with DDP and its hook, over gloo."""
     print("| model | workers | link | strategy | PyTorch | E | Regatta | E | simulated | E | at PyTorch's speed | E | "
           "as PyTorch | E |\n|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    sides = ("regatta", "simulated", "at its speed", "as PyTorch")
+    simulations = ("simulated", "at its speed", "as PyTorch")
+    sides = ("regatta", *simulations)
     pairs, apart = {side: [] for side in sides}, {side: [] for side in sides}
     simulation_apart = []
     for path in sorted(folder.glob("cell-*.json")):
         c = json.loads(path.read_text())
         model, workers, rate = c["cell"].split(",")
         n, steps = int(workers), MODELS[model][2][rate]
-        base = {side: max(v) for side, v in c["alone"].items()}  # a disturbance only slows
-        for side, speed in (("simulated", None), ("at its speed", base["torch"])):
-            c[side] = {s: [simulated_rate(folder, model, n, s, steps, c["link"], machine_of(folder, model, n, speed))]
-                       for s in STRATEGIES}
-            base[side] = simulated_rate(folder, model, 1, "", steps, c["link"], machine_of(folder, model, 1, speed))
-        c["as PyTorch"] = {s: [simulated_rate(folder, model, n, s, steps, c["link"],
-                                              torch_machine(folder, model, n, s, c), "--set", "measure.steps=200",
-                                              strategies=DDP)] for s in STRATEGIES}
-        base["as PyTorch"] = base["torch"]
-        efficiency = {side: {s: max(c[side][s]) / n / base[side] for s in STRATEGIES} for side in base}
+        link = statistics.median(c["link"]) if c["link"] else None
+        rates = {side: {s: c[side][s]["together"] for s in STRATEGIES} for side in ("torch", "regatta")}
+        rates |= {side: {} for side in simulations}
+        efficiency = {side: {s: efficiency_of(c[side][s], n) for s in STRATEGIES} for side in ("torch", "regatta")}
+        efficiency |= {side: {} for side in simulations}
         for s in STRATEGIES:
-            cells = [f"{max(c[side][s]):.0f} | {efficiency[side][s]:.3f}" for side in ("torch", *sides)]
+            speeds = c["torch"][s]["alone"]
+            given = {"simulated": None, "at its speed": statistics.median(speeds)}
+            for side, speed in given.items():
+                alone, rate_of_all = (simulated_rate(folder, model, k, s if k > 1 else "", steps, link,
+                                                     machine_of(folder, model, k, speed)) for k in (1, n))
+                rates[side][s], efficiency[side][s] = [rate_of_all], rate_of_all / n / alone
+            as_torch = [simulated_rate(folder, model, n, s, steps, link, torch_machine(folder, model, n, s, c, turn),
+                                       "--set", "measure.steps=200", strategies=DDP) for turn in range(len(speeds))]
+            rates["as PyTorch"][s] = as_torch
+            efficiency["as PyTorch"][s] = efficiency_of({"together": as_torch, "alone": speeds}, n)
+            cells = [f"{statistics.median(rates[side][s]):.0f} | {efficiency[side][s]:.3f}" for side in rates]
             print(f"| {model} | {n} | {rate} | {s} | " + " | ".join(cells) + " |")
             for side in sides:
                 apart[side].append(100 * abs(efficiency[side][s] - efficiency["torch"][s]))
             simulation_apart.append(100 * abs(efficiency["simulated"][s] - efficiency["regatta"][s]))
         for a, b in itertools.combinations(STRATEGIES, 2):
+            order = order_of(rates["torch"][a], rates["torch"][b])
             for side in sides:
-                agrees = order_agrees((c["torch"][a], c["torch"][b]), (c[side][a], c[side][b]))
-                pairs[side].append(agrees)
-                if agrees is False:
+                other = order_of(rates[side][a], rates[side][b])
+                pairs[side].append(order == other if order and other else None)
+                if pairs[side][-1] is False:
                     print(f"  ({side} {model},{n},{rate}: {a} and {b} are in another order)", file=sys.stderr)
     print()
     for side in sides:
