@@ -270,7 +270,7 @@ def table(folder):
     with a machine that computes as a worker of PyTorch with DDP and its hook, over gloo."""
     print("| model | workers | link | strategy | PyTorch | E | Regatta | E | simulated | E | at PyTorch's speed | E | "
           "as PyTorch | E |\n|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    simulations = ("simulated", "at its speed", "as PyTorch")
+    simulations = ("simulated", "at PyTorch's speed", "as PyTorch")
     sides = ("regatta", *simulations)
     pairs, apart = {side: [] for side in sides}, {side: [] for side in sides}
     simulation_apart = []
@@ -285,7 +285,7 @@ def table(folder):
         efficiency |= {side: {} for side in simulations}
         for s in STRATEGIES:
             speeds = c["torch"][s]["alone"]
-            given = {"simulated": None, "at its speed": statistics.median(speeds)}
+            given = {"simulated": None, "at PyTorch's speed": statistics.median(speeds)}
             for side, speed in given.items():
                 alone, rate_of_all = (simulated_rate(folder, model, k, s if k > 1 else "", steps, link,
                                                      machine_of(folder, model, k, speed)) for k in (1, n))
