@@ -41,8 +41,8 @@ std::vector<std::uint64_t> steps_of(const std::vector<rank_trace>& ranks);
 // Returns the path of a step. It is followed backward from the end of the step on the rank on which it ends last:
 // through computing, whose innermost span names it; from a wait to the operation, function of the strategy or message
 // that ended last before it; from a message to its sender at the time of the send; there, to the operation or function,
-// to the bucket that became ready, or to the message on the same lane, whichever ended last. The path ends where a worker begins the step, or where nothing
-// earlier is recorded. std::nullopt: no worker has recorded the step.
+// to the bucket that became ready, or to the message on the same lane, whichever ended last. The path ends where a
+// worker begins the step, or where nothing earlier is recorded. std::nullopt: no worker has recorded the step.
 std::optional<critical_path> critical_path_of(const std::vector<rank_trace>& ranks, std::uint64_t step);
 
 // The time of all links of a path with the same text and rank.

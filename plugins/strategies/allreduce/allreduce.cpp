@@ -58,8 +58,9 @@ struct allreduce : rg::data_parallel<allreduce> {
     return plan;
   }
 
-  // Whether workers share the link of a host. With circulant each copies a bucket in two parts, which it divides elsewhere:
-  // those of one host are ready to send at different times, and so those of another host meet in another order.
+  // Returns whether workers share the link of a host. With circulant each worker copies a bucket in two parts, and no
+  // two workers cut it at the same place. So the workers of one host are ready to send at different times, those of
+  // another host in another order, and the hosts do not behave alike.
   static bool share_links(const rg_cluster& c) {
     if (!c.host_of) return false;
     const std::set<std::uint32_t> hosts(c.host_of, c.host_of + c.workers);

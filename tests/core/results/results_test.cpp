@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <limits>
-
-#include <doctest/doctest.h>
+#include "results/case_entry.hpp"
 
 #include "config/report_values.hpp"
-#include "json.hpp"
-#include "machine/host.hpp"
+#include "figures_fixture.hpp"
 #include "recompute.hpp"
 #include "report/context.hpp"
 #include "report/quantity.hpp"
 #include "report/result_checks.hpp"
-#include "results/case_entry.hpp"
 #include "results/disturbance.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
 
 using namespace regatta;
 using namespace regatta::test;
@@ -21,70 +21,10 @@ using nlohmann::json;
 
 namespace {
 
-void set_losses(run_figures& f, const std::vector<double>& losses) {
-  f.losses = losses;
-  f.loss_steps.clear();
-  for (std::size_t s = 0; s < losses.size(); ++s) f.loss_steps.push_back(s);
-  f.loss_seconds.assign(losses.size(), std::nullopt);
-}
-
-run_figures run(double rate, const time_parts& time, double samples = 10) {
-  run_figures f;
-  f.samples_per_second = rate;
-  f.batches_per_second = rate / samples;
-  f.samples_per_worker_step = samples;
-  f.step_seconds = {{time.total(), time.total()}};
-  f.time = time;
-  f.worker_sent_bytes = 100;
-  f.given_bytes = 90;
-  f.worker_received_bytes = 50;
-  f.memory_peak_bytes = {1000, 0};
-  f.cpu_seconds = {1, 2};
-  set_losses(f, {2, 1.5, 1});
-  f.replicas_identical = true;
-  f.kernels = "conv1: jit_wino\nconv2: jit\n";
-  f.layout = "nchw";
-  f.isa = "avx2";
-  return f;
-}
-
-case_config two_workers() {
-  case_config c;
-  c.swept = {{"cluster.workers", 2}};
-  c.cluster.workers = 2;
-  c.model.id = "mlp";
-  c.strategy.id = "allreduce";
-  c.transport.id = "shm";
-  return c;
-}
-
-case_facts weak() {
-  case_facts f;
-  f.model.batch_per_worker = 10;
-  f.global_batch = 20;
-  f.model.unit = "images";
-  return f;
-}
-
-// One worker: 100 ms for 10 samples. Two: 110 ms, of which 4 are communication, 2 waiting, 3 slower computing.
-const time_parts alone{0.001, 0.030, 0.060, 0.008, 0, 0, 0.001};
-const time_parts shared{0.001, 0.031, 0.062, 0.008, 0.004, 0.002, 0.002};
-
 double sum_of(const json& parts) {
   double sum = 0;
   for (const json& part : parts) sum += part.get<double>();
   return sum;
-}
-
-json case_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
-  return case_entry(config, facts, "ok", "", repeats);
-}
-
-json entry(double first_loss, const case_config& config = two_workers()) {
-  run_figures f = run(180, shared);
-  set_losses(f, {first_loss, 1});
-  f.loss_finite = std::isfinite(first_loss);
-  return parsed(text_of(case_entry(config, weak(), {{f, {}, {}}}))); // as it comes back from a file
 }
 
 } // namespace
@@ -484,197 +424,6 @@ TEST_CASE("fingerprints differ where what is computed differs, and only there") 
   for (const char* name : {"algorithm_ring", "staleness", "algorithm_halving_doubling", "algorithm_ring"})
     recorded.count(name, 4096);
   CHECK(algorithms_of(recorded) == "halving_doubling, ring");
-}
-
-TEST_CASE("result checks: the first loss agrees, every loss is finite, replicas agree") {
-  case_config other = two_workers();
-  other.swept = {{"cluster.workers", 2}, {"strategy.plugin", "sync_ps"}};
-  CHECK(check_results({entry(2.302585), entry(2.302590, other)}).empty());
-  CHECK(check_results({entry(2.302585), entry(2.31, other)}) ==
-        std::vector<std::string>{"workers 2, strategy sync_ps: the loss of the first step is 2.31, "
-                                 "but 2.302585 for workers 2, on the same samples"});
-  other.seed = 2; // other samples: nothing to compare
-  CHECK(check_results({entry(2.302585), entry(2.31, other)}).empty());
-  CHECK(check_results(json::array({entry(std::numeric_limits<double>::quiet_NaN())})) ==
-        std::vector<std::string>{"workers 2: the loss is not finite"});
-  json apart = entry(2.3);
-  apart["replicas_identical"] = false;
-  CHECK(check_results(json::array({apart})) ==
-        std::vector<std::string>{"workers 2: the workers ended with different weights"});
-  json silent = entry(2.3);
-  silent["loss"] = nullptr; // a model without a loss
-  CHECK(check_results({silent, silent}).empty());
-}
-
-// A run that was evaluated after 10, 20 and 30 steps of 0.1 s.
-run_figures evaluated(const std::vector<double>& metrics, const std::string& name = "top1") {
-  run_figures f = run(180, shared);
-  f.metric = name;
-  f.metric_value = metrics.back();
-  f.evaluation_seconds = 0.5;
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    f.metric_curve.emplace_back(10 * (i + 1), metrics[i]);
-    f.metric_seconds.emplace_back(static_cast<double>(i));
-    f.metric_training_seconds.push_back(static_cast<double>(i + 1));
-  }
-  return f;
-}
-
-json with_target(double target, const std::vector<run_figures>& runs, const std::string& side = "auto") {
-  case_config c = two_workers();
-  c.measure.target = target;
-  c.measure.target_is = side;
-  std::vector<repeat_figures> repeats;
-  for (const run_figures& f : runs) repeats.push_back({f, {}, {}, {}, {}});
-  return parsed(text_of(case_entry(c, weak(), repeats)));
-}
-
-TEST_CASE("a target is asked of the metric only where there is one, and of every repeat") {
-  CHECK_FALSE(missed_target(entry(2.3)));
-  CHECK(missed_target(with_target(0.5, {run(180, shared)})) ==
-        "workers 2: measure.target is 0.5, but nothing was evaluated");
-  CHECK_FALSE(missed_target(with_target(0.5, {evaluated({0.1, 0.6})})));
-  CHECK_FALSE(missed_target(with_target(0.5, {evaluated({0.6, 0.4})}))); // reached once
-  CHECK(missed_target(with_target(0.7, {evaluated({0.1, 0.6}), evaluated({0.1, 0.8})})) ==
-        "workers 2: 1 of 2 repeats reached measure.target, top1 at least 0.7; the final top1 is 0.7");
-  CHECK_FALSE(missed_target(with_target(0.7, {evaluated({0.9, 0.6}, "perplexity")})));
-  CHECK(missed_target(with_target(0.5, {evaluated({0.9, 0.6}, "perplexity")})) ==
-        "workers 2: 0 of 1 repeats reached measure.target, perplexity at most 0.5; the final perplexity is 0.6");
-  CHECK_FALSE(missed_target(with_target(0.7, {evaluated({0.9, 0.6})}, "at_most")));
-  CHECK(missed_target(with_target(0.7, {evaluated({0.3, 0.6}, "loss")}, "at_least")).has_value());
-}
-
-TEST_CASE("steps and seconds to a target are those of its first evaluation; repeats without one took longer") {
-  const json e = with_target(0.5, {evaluated({0.1, 0.6, 0.9}), evaluated({0.5, 0.4}), evaluated({0.2, 0.3, 0.5})});
-  CHECK(e["target"] == json{{"metric", "top1"}, {"value", 0.5}, {"side", "at_least"}, {"reached", 3}});
-  CHECK(e["repeats"][0]["case"]["steps_to_target"] == 20);
-  CHECK(e["steps_to_target"]["n"] == 3);
-  CHECK(e["steps_to_target"]["median"] == 20);
-  CHECK(e["steps_to_target"]["low"] == 10);
-  CHECK(e["steps_to_target"]["high"] == 30);
-  CHECK(e["seconds_to_target"]["median"] == 2);
-  CHECK(e["evaluation_seconds"] == 0.5);
-
-  // Two of three reach it: the median is known, the upper bound is not.
-  const json some = with_target(0.5, {evaluated({0.1, 0.6}), evaluated({0.1, 0.1}), evaluated({0.7})});
-  CHECK(some["target"]["reached"] == 2);
-  CHECK(some["seconds_to_target"]["n"] == 3);
-  CHECK(some["seconds_to_target"]["median"] == 2);
-  CHECK(some["seconds_to_target"]["low"] == 1);
-  CHECK(some["seconds_to_target"]["high"].is_null());
-  CHECK(some["seconds_to_target"]["max"].is_null());
-  CHECK(some["repeats"][1]["case"]["seconds_to_target"].is_null());
-
-  const json few = with_target(0.5, {evaluated({0.1, 0.6}), evaluated({0.1}), evaluated({0.1}), evaluated({0.7})});
-  CHECK(few["seconds_to_target"]["median"].is_null()); // between a repeat that reached it and one that did not
-  const json none = with_target(0.5, {evaluated({0.1})});
-  CHECK(none["steps_to_target"].is_null());
-  CHECK(none["seconds_to_target"].is_null());
-  CHECK(none["target"]["reached"] == 0);
-  for (const char* member : {"target", "steps_to_target", "seconds_to_target"}) {
-    CHECK(entry(2.3)[member].is_null());
-    CHECK(with_target(0, {evaluated({0.9})})[member].is_null());
-  }
-  CHECK(entry(2.3)["evaluation_seconds"].is_null());
-}
-
-TEST_CASE("the context says where and how") {
-  const json host = describe_host(std::numeric_limits<double>::infinity());
-  for (const char* name :
-       {"name", "cpu", "cores", "memory_bytes", "cgroup_cpus", "governor", "gpus", "interfaces", "kernel", "libraries"})
-    CHECK_MESSAGE(host.contains(name), name);
-  CHECK(host["cores"] >= 1);
-  CHECK(host["memory_bytes"] > 1 << 20);
-  CHECK(host["cgroup_cpus"].is_null());
-  CHECK(describe_host(1.5)["cgroup_cpus"] == 1.5);
-  experiment e;
-  e.name = "sweep";
-  e.file = "a.toml";
-  e.swept = {"train.batch", "cluster.workers"};
-  for (const int batch : {64, 32})
-    for (const int workers : {1, 2}) {
-      case_config& c = e.cases.emplace_back(two_workers());
-      c.swept = {{"train.batch", batch}, {"cluster.workers", workers}};
-    }
-  e.cases[0].transport.given = {{"ring", "1MiB"}};
-  const json context = make_context("regatta run a.toml", e, json::array({host}), json::array(), {"w"});
-  CHECK(context["experiment"]["sweep"] == json::array({{{"key", "train.batch"}, {"values", {64, 32}}},
-                                                       {{"key", "cluster.workers"}, {"values", {1, 2}}}}));
-  CHECK(context["experiment"]["strategy"]["plugin"] == "allreduce");
-  CHECK(context["given"]["transport"]["shm"] == json{{"ring", "1MiB"}});
-  CHECK(context["experiment"]["experiment"]["file"] == "a.toml");
-  CHECK(context["hosts"].size() == 1);
-  CHECK(context["command"] == "regatta run a.toml");
-  CHECK(context["regatta"].is_string());
-  CHECK(context["warnings"] == json{"w"});
-  CHECK(context["date"].get<std::string>().size() == 20);
-  CHECK(command_line({"regatta", "run", "a b.toml", "--set", "x='1'", ""}) ==
-        R"(regatta run 'a b.toml' --set 'x='\''1'\''' '')");
-}
-
-TEST_CASE(
-    "a campaign goes on only with the same experiment, program, plugins, data and hosts, and says which differs") {
-  const json before = {
-      {"regatta", "0.1.0"},
-      {"git", "abc"},
-      {"build", "Release"},
-      {"date", "2026-01-01T00:00:00Z"},
-      {"experiment", {{"train", {{"batch", 32}}}}},
-      {"given", json::object()},
-      {"hosts", json::array({{{"name", "a"}, {"cpu", "b"}, {"cores", 2}, {"memory_bytes", 2}}})},
-      {"plugins", json::array({{{"kind", "model"}, {"id", "mlp"}, {"sha256", "12"}},
-                               {{"kind", "strategy"}, {"id", "none"}, {"sha256", "34"}}})},
-      {"data", json::array({{{"path", "/d"}, {"sha256", "56"}}, {{"path", "/none"}, {"sha256", nullptr}}})}};
-  const auto conflict = [&](const char* pointer, const json& value) {
-    json now = before;
-    now[json::json_pointer(pointer)] = value;
-    return resume_conflict(before, now);
-  };
-  CHECK(resume_conflict(before, before) == "");
-  CHECK(conflict("/date", "2026-01-02T00:00:00Z") == "");
-  CHECK(conflict("/hosts/0/memory_bytes", 1) == ""); // free memory may differ
-  CHECK(conflict("/experiment/train/batch", 33) == "the experiment differs");
-  CHECK(conflict("/experiment/report", json::array({{{"rows", "train.batch"}}})) == ""); // only shows the results
-  CHECK(conflict("/git", "def") == "regatta was rebuilt from other sources");
-  CHECK(conflict("/build", "Debug") == "regatta was rebuilt from other sources");
-  CHECK(conflict("/plugins/0/sha256", "13") == "model mlp has another binary");
-  CHECK(conflict("/plugins/1/sha256", "13") == "strategy none has another binary");
-  CHECK(conflict("/data/0/sha256", "57") == "the data of /d changed");
-  CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d changed"); // gone
-  CHECK(conflict("/data/1/sha256", "57") == "");                          // a vocabulary that the campaign made
-  CHECK(conflict("/hosts/0/cores", 4) == "the hosts differ");
-
-  // A context that somebody changed by hand.
-  const auto damaged = [&](const char* pointer, const json& value) {
-    json changed = before;
-    changed[json::json_pointer(pointer)] = value;
-    return resume_conflict(changed, before);
-  };
-  const std::string wrong = " in the context of its first record is missing or has a value of the wrong type";
-  CHECK(damaged("/date", 5) == "\"date\"" + wrong);
-  CHECK(damaged("/given", json::array()) == "\"given\"" + wrong);
-  CHECK(damaged("/hosts", "a") == "\"hosts\"" + wrong);
-  CHECK(damaged("/hosts/0", 5) == "\"hosts[0]\"" + wrong);
-  CHECK(damaged("/plugins/1/id", json::array()) == "\"plugins[1].id\"" + wrong);
-  json short_of_plugins = before;
-  short_of_plugins.erase("plugins");
-  CHECK(resume_conflict(short_of_plugins, before) == "\"plugins\"" + wrong);
-  // Lists of which the context of now has no element, and null, which matches every type.
-  const auto beside_none = [&](const char* list, const json& value) {
-    json was = before, now = before;
-    was[list] = value;
-    now[list] = json::array();
-    return resume_conflict(was, now);
-  };
-  for (const json& bad : {json::array({5}), json::array({nullptr}), json::array({{{"path", 5}, {"sha256", "1"}}}),
-                          json::array({{{"kind", 1}, {"id", nullptr}}})}) {
-    CAPTURE(bad);
-    CHECK_NOTHROW(beside_none("data", bad));
-    CHECK(beside_none("plugins", bad).ends_with("has another binary"));
-    CHECK(beside_none("hosts", bad) == "the hosts differ");
-  }
-  CHECK(beside_none("data", json::array({{{"path", 5}, {"sha256", "1"}}})) == "the data of 5 changed");
-  CHECK(damaged("/plugins/1/id", nullptr) == "strategy - has another binary");
 }
 
 TEST_CASE("a strategy's own report: counts of all repeats together, sums by their median, null without any") {
