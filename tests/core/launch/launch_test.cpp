@@ -2,191 +2,25 @@
 //
 // Ranks in real processes: what they can do together and every way in which they can end. No run leaves a process, a
 // port or a file behind.
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <random>
-#include <set>
-#include <sstream>
-#include <thread>
-
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/cpu_mask.hpp"
-#include "base/failure.hpp"
-#include "launch/cpus.hpp"
-#include "launch/interruption.hpp"
 #include "launch/launch.hpp"
 
+#include "base/cpu_mask.hpp"
+#include "launch/cpus.hpp"
+#include "launch_fixture.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <doctest/doctest.h>
+
 using namespace regatta;
-using namespace std::chrono_literals;
-using nlohmann::json;
-
-namespace {
-
-// ------------------------------------------------------------------------------------ finding the processes of a run
-// ---
-
-// Every process that this test starts, directly or not, carries it in its environment.
-const std::string token = [] {
-  const auto value = fmt::format("launch-test-{}-{}", ::getpid(), std::random_device()());
-  ::setenv("REGATTA_TEST_TOKEN", value.c_str(), 1);
-  return "REGATTA_TEST_TOKEN=" + value;
-}();
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-// On its way out a process loses its environment before it closes its sockets, but not its name.
-bool is_leaving(const std::filesystem::path& process) {
-  const auto line = contents(process / "stat"); // PID (NAME) STATE ...
-  const auto end = line.rfind(')');
-  return line.find("(test_rank)") != std::string::npos && end + 2 < line.size() && line[end + 2] != 'Z' &&
-         line[end + 2] != 'X' && contents(process / "environ").empty();
-}
-
-std::vector<pid_t> processes() {
-  std::vector<pid_t> out;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const auto name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == ::getpid()) continue;
-    if (contents(entry.path() / "environ").find(token) != std::string::npos || is_leaving(entry.path()))
-      out.push_back(std::stoi(name));
-  }
-  return out;
-}
-
-// Waits for the end of every process of the run, half a minute at most: seconds would do, but not where many tests
-// share two cores.
-bool all_gone() {
-  const auto deadline = std::chrono::steady_clock::now() + 30s;
-  for (auto left = processes(); !left.empty(); left = processes()) {
-    const auto patience =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    if (patience <= 0) return false;
-    pollfd p{static_cast<int>(::syscall(SYS_pidfd_open, left.front(), 0)), POLLIN, 0};
-    if (p.fd < 0) continue;
-    ::poll(&p, 1, static_cast<int>(patience));
-    ::close(p.fd);
-  }
-  return true;
-}
-
-bool no_children() {
-  int status = 0;
-  return ::waitpid(-1, &status, WNOHANG) == -1 && errno == ECHILD;
-}
-
-// Where the processes of the run have their coordinator.
-std::set<int> ports() {
-  std::set<int> out;
-  for (const pid_t pid : processes()) {
-    const auto line = contents(fmt::format("/proc/{}/cmdline", pid));
-    const auto at = line.find("127.0.0.1:");
-    if (at != std::string::npos) out.insert(std::stoi(line.substr(at + 10)));
-  }
-  return out;
-}
-
-bool is_free(int port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); // connections that linger do not count
-  sockaddr_in a{};
-  a.sin_family = AF_INET;
-  a.sin_port = htons(static_cast<std::uint16_t>(port));
-  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool ok = ::bind(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0 && ::listen(fd, 1) == 0;
-  ::close(fd);
-  return ok;
-}
-
-// ---------------------------------------------------------------------------------------------------- running a plan
-// ---
-
-json step(const char* what, json more = json::object()) {
-  more["do"] = what;
-  return more;
-}
-
-using steps = std::vector<json>;
-
-launch_plan plan_of(const std::vector<steps>& ranks) {
-  launch_plan plan;
-  plan.program = TEST_RANK;
-  plan.limits.silence = plan.limits.start = plan.limits.stopped =
-      30s; // sanitizers on a busy machine: what is not about silence must not end by it
-  for (std::size_t r = 0; r < ranks.size(); ++r)
-    plan.ranks.push_back({fmt::format("worker {}", r), {}, std::make_shared<const json>(json{{"steps", ranks[r]}})});
-  return plan;
-}
-
-launch_plan plan_of(std::size_t ranks, const steps& s) {
-  return plan_of(std::vector<steps>(ranks, s));
-}
-
-struct observed {
-  launch_result result;
-  std::vector<std::pair<std::uint32_t, std::string>> lines;
-
-  std::size_t count(const std::string& text) const {
-    return static_cast<std::size_t>(std::count_if(
-        lines.begin(), lines.end(), [&](const auto& l) { return l.second.find(text) != std::string::npos; }));
-  }
-  std::string message() const { return result.failure ? result.failure->message : ""; }
-};
-
-// Runs to the end; `on_line` sees every line. Whatever the end, nothing is left then.
-observed run(const launch_plan& plan, const std::function<void(observed&)>& on_line = {}) {
-  observed o;
-  launch_hooks hooks;
-  hooks.log = [&](std::uint32_t rank, int, const std::string& text) {
-    o.lines.emplace_back(rank, text);
-    if (on_line) on_line(o);
-  };
-  o.result = launch(plan, hooks);
-  CHECK(no_children());
-  CHECK(all_gone());
-  return o;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-class environment {
-public:
-  explicit environment(const char* mode) { ::setenv("TEST_RANK_MODE", mode, 1); }
-  ~environment() { ::unsetenv("TEST_RANK_MODE"); }
-};
-
-const steps hang{step("hang")};
-
-} // namespace
-
-// ---------------------------------------------------------------------------------------------------- while all is
-// well ---
+using namespace regatta::test;
 
 TEST_CASE("ranks exchange, meet, sum, log and give results") {
   for (const std::size_t n : {1, 2, 8}) {
@@ -292,85 +126,6 @@ TEST_CASE("computing for long is no silence, and progress is seen meanwhile") {
   }
   CHECK(all_gone());
 }
-
-TEST_CASE("a signal that came just before the run ends it; the caller's handling is back afterwards") {
-  struct sigaction before {
-  }, after{};
-  REQUIRE(::sigaction(SIGTERM, nullptr, &before) == 0);
-  {
-    const interruption campaign;
-    CHECK_FALSE(campaign.requested());
-    ::raise(SIGTERM);
-    CHECK(campaign.requested());
-    const auto result = launch(plan_of(2, {step("loop")}), {});
-    CHECK_FALSE(result.failure);
-    CHECK(result.interrupted);
-    CHECK(all_gone());
-  }
-  REQUIRE(::sigaction(SIGTERM, nullptr, &after) == 0);
-  CHECK((after.sa_handler == before.sa_handler));
-  CHECK_FALSE(interruption().requested()); // forgotten
-}
-
-TEST_CASE("a second signal ends the program at once, whatever it does, and its ranks with it") {
-  for (const bool between : {false, true}) {
-    CAPTURE(between);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      const interruption campaign;
-      launch_hooks hooks;
-      hooks.log = [&](std::uint32_t, int, const std::string&) { // the coordinator does not get to its signals
-        ::raise(SIGTERM);
-        ::raise(SIGTERM);
-      };
-      for (int i = 0; between && i < 2; ++i) ::raise(SIGTERM);
-      launch(plan_of({{step("grandchild"), step("exchange", {{"bytes", 8}}), step("hang")},
-                      {step("exchange", {{"bytes", 8}}), step("loop")}}),
-             hooks);
-      ::_exit(99);
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 130);
-    CHECK(all_gone());
-  }
-}
-
-TEST_CASE("a signal and its echo, which another process passes on, are one signal") {
-  for (const int own : {1, 2}) {
-    CAPTURE(own);
-    std::array<int, 2> ready{};
-    REQUIRE(::pipe(ready.data()) == 0);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      const interruption campaign;
-      expect_echoes_of(::getppid());
-      for (int i = 0; i < own; ++i) ::raise(SIGTERM);
-      sigset_t none, term; // the echo comes in sigsuspend()
-      ::sigemptyset(&none);
-      ::sigemptyset(&term);
-      ::sigaddset(&term, SIGTERM);
-      ::sigprocmask(SIG_BLOCK, &term, nullptr);
-      (void)!::write(ready[1], "", 1);
-      ::sigsuspend(&none);
-      ::_exit(campaign.requested() ? 7 : 99);
-    }
-    char byte = 0;
-    if (own == 1) REQUIRE(::read(ready[0], &byte, 1) == 1);
-    if (own == 1) ::kill(child, SIGTERM);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == (own == 1 ? 7 : 130));
-    for (const int fd : ready) ::close(fd);
-  }
-}
-
-// --------------------------------------------------------------------------------------------------- every way to end
-// ---
 
 TEST_CASE("a rank that dies is named, with how, what it did and what it said last") {
   struct ending {
@@ -534,35 +289,6 @@ TEST_CASE("an exception of a hook comes out, and no process is left") {
                        "enough", std::logic_error);
   CHECK(all_gone());
   CHECK(no_children());
-}
-
-// -------------------------------------------------------------------------------------------------------- from outside
-// ---
-
-TEST_CASE("SIGINT, SIGTERM and SIGHUP end a run, and are handled as before afterwards") {
-  struct sigaction before[5]{}, after{};
-  const int numbers[] = {SIGINT, SIGTERM, SIGPIPE, SIGCHLD, SIGHUP};
-  ::signal(SIGINT, [](int) { std::abort(); });
-  ::signal(SIGHUP, SIG_DFL); // nohup has it ignored
-  for (int i = 0; i < 5; ++i) ::sigaction(numbers[i], nullptr, &before[i]);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const auto o = run(plan_of(3, hang), [&](observed& seen) {
-      if (seen.lines.back().second == "hanging" && seen.count("hanging") == 3) ::raise(number);
-    });
-    CHECK(o.result.interrupted);
-    CHECK_FALSE(o.result.failure);
-    for (int i = 0; i < 5; ++i) {
-      ::sigaction(numbers[i], nullptr, &after);
-      CHECK((after.sa_handler == before[i].sa_handler));
-      CHECK(after.sa_flags == before[i].sa_flags);
-    }
-  }
-  // Ignored by who started us: so it stays.
-  ::signal(SIGINT, SIG_IGN);
-  const auto o = run(plan_of(1, {step("log", {{"text", "here"}}), step("result", {{"value", 1}})}),
-                     [](observed&) { ::raise(SIGINT); });
-  CHECK_FALSE(o.result.interrupted);
-  ::signal(SIGINT, SIG_DFL);
 }
 
 TEST_CASE("a rank killed at any moment ends the run") {
